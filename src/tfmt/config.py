@@ -1,0 +1,308 @@
+"""A run's whole configuration: frozen, checked, readable from TOML and writable to it.
+
+Every key has a default that serves, a description with its unit, and bounds. `describe()` makes the table of
+`docs/configuration.md` from them. A key that does not exist is an error that names the nearest one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tfmt.errors import ConfigError, DataError
+
+Fraction = Annotated[float, Field(ge=0, lt=1)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True, allow_inf_nan=False)
+
+
+class DataConfig(_Section):
+    source_language: str = Field(default="", description="language translated from (BCP 47: en, de, zh-Hans)")
+    target_language: str = Field(
+        default="", description="language translated into; decides how scores split words (zh, ja, ko differ)"
+    )
+    train: tuple[str, ...] = Field(
+        default=(), strict=False, description="folders that `tfmt prepare` made, all with one tokenizer"
+    )
+    valid_source: str = Field(default="", description="source text for validation, a sentence a line; empty: none")
+    valid_target: str = Field(default="", description="its reference translation, line by line")
+
+
+class ModelConfig(_Section):
+    architecture: Literal["encoder_decoder"] = Field(default="encoder_decoder", description="how blocks are stacked")
+    encoder_layers: int = Field(default=6, ge=1, description="blocks in the encoder")
+    decoder_layers: int = Field(default=6, ge=1, description="blocks in the decoder")
+    d_model: int = Field(default=512, ge=2, multiple_of=2, description="width of every token's vector")
+    num_heads: int = Field(default=8, ge=1, description="attention heads a layer")
+    d_k: int = Field(default=0, ge=0, description="width of a head's queries and keys; 0: d_model / num_heads")
+    d_v: int = Field(default=0, ge=0, description="width of a head's values; 0: d_model / num_heads")
+    d_ff: int = Field(default=2048, ge=1, description="inner width of the feed-forward layers")
+    dropout: Fraction = Field(
+        default=0.1, description="share of units dropped at each sub-layer's output and at the embeddings"
+    )
+    norm: Literal["post", "pre"] = Field(
+        default="post", description="layer norm after the residual sum, or before the sub-layer"
+    )
+    norm_eps: float = Field(default=1e-6, gt=0, description="added to the variance in a layer norm")
+    positions: Literal["sinusoidal"] = Field(default="sinusoidal", description="how a token knows its place")
+    activation: Literal["relu"] = Field(default="relu", description="non-linearity of the feed-forward layers")
+    tie_embeddings: bool = Field(
+        default=True, description="one matrix for source embedding, target embedding and output projection"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _derive_head_widths(cls, values: dict[str, Any]) -> dict[str, Any]:
+        values = dict(values)
+        d_model = values.get("d_model", cls.model_fields["d_model"].default)
+        num_heads = values.get("num_heads", cls.model_fields["num_heads"].default)
+        if not (type(d_model) is int and type(num_heads) is int and num_heads > 0):
+            return values  # the fields' own bounds say what is wrong
+        for key in ("d_k", "d_v"):
+            if not values.get(key):
+                if d_model % num_heads:
+                    raise ValueError(
+                        f"d_model {d_model} is not a multiple of num_heads {num_heads}; "
+                        "change one of them, or set d_k and d_v"
+                    )
+                values[key] = d_model // num_heads
+        return values
+
+
+class TrainConfig(_Section):
+    batch_tokens: int = Field(
+        default=4096,
+        ge=1,
+        description="target tokens an update (padding not counted), gathered from micro-batches",
+    )
+    micro_batch_tokens: int = Field(
+        default=4096,
+        ge=1,
+        description="tokens that go through the model at once, of the larger side; less needs less memory",
+    )
+    max_steps: int = Field(default=100_000, ge=0, description="updates after which training ends; 0: no limit")
+    max_epochs: int = Field(
+        default=0, ge=0, description="passes over the corpus after which training ends; 0: no limit"
+    )
+    max_minutes: float = Field(default=0.0, ge=0, description="minutes of training after which it ends; 0: no limit")
+    schedule: Literal["inverse_sqrt", "linear"] = Field(
+        default="inverse_sqrt",
+        description="after warm-up the rate falls with 1/sqrt(step), or in a line to 0 at max_steps",
+    )
+    learning_rate: Annotated[float, Field(gt=0)] | Literal["paper"] = Field(
+        default="paper",
+        description='highest rate, reached after warm-up; "paper": 1 / sqrt(d_model * warmup_steps)',
+    )
+    warmup_steps: int = Field(default=4000, ge=1, description="updates over which the rate rises from 0")
+    label_smoothing: Fraction = Field(
+        default=0.1,
+        description="share of probability spread evenly over the whole vocabulary in the training loss",
+    )
+    adam_betas: tuple[Fraction, Fraction] = Field(
+        default=(0.9, 0.98), strict=False, description="decay of Adam's two moving averages"
+    )
+    adam_eps: float = Field(default=1e-9, gt=0, description="added to Adam's denominator")
+    clip_norm: float = Field(default=1.0, ge=0, description="gradients are scaled down to this norm; 0: never")
+    precision: Literal["auto", "fp32", "bf16"] = Field(
+        default="auto",
+        description="number format of products; auto: bf16 where the device multiplies it natively",
+    )
+    log_every: int = Field(default=50, ge=1, description="updates between two lines of the log")
+    validate_every: int = Field(default=1000, ge=0, description="updates between two validations; 0: only at the end")
+    save_every: int = Field(default=1000, ge=1, description="updates between two checkpoints")
+    keep: int = Field(default=5, ge=1, description="newest checkpoints kept (the best is kept besides)")
+    average: int = Field(
+        default=5, ge=0, description="newest checkpoints averaged into one model at the end; 0 or 1: none"
+    )
+
+    @model_validator(mode="after")
+    def _has_an_end(self) -> TrainConfig:
+        if self.schedule == "linear" and not self.max_steps:
+            raise ValueError('schedule "linear" falls to 0 at max_steps; set max_steps above 0')
+        if not (self.max_steps or self.max_epochs or self.max_minutes):
+            raise ValueError("max_steps, max_epochs and max_minutes are all 0; set one, or training never ends")
+        if self.average > self.keep:
+            raise ValueError(f"average {self.average} is more than keep {self.keep}; raise keep to {self.average}")
+        return self
+
+
+class DecodeConfig(_Section):
+    beam: int = Field(default=5, ge=1, description="hypotheses kept for each sentence; 1: greedy")
+    length_penalty: Literal["gnmt", "none"] = Field(
+        default="gnmt", description="divide log-probability by ((5 + length) / 6)^alpha, or by nothing"
+    )
+    length_penalty_alpha: float = Field(default=0.6, ge=0, le=10, description="higher favours longer translations")
+    max_length_ratio: float = Field(
+        default=2.0,
+        ge=0,
+        le=100,
+        description="a translation has at most this times the source's tokens, plus max_length_offset",
+    )
+    max_length_offset: int = Field(
+        default=50, ge=1, description="see max_length_ratio; the paper has ratio 1 and offset 50"
+    )
+
+
+class RunConfig(_Section):
+    seed: int = Field(default=1, ge=0, lt=2**31, description="of initial weights, order of batches and dropout")
+    data: DataConfig = DataConfig()
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+    decode: DecodeConfig = DecodeConfig()
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
+    """Read a TOML file, apply `section.key=value` overrides, check everything; raises ConfigError."""
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such configuration file")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        values = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from error
+    for override in overrides:
+        _apply(values, override)
+    return _validate(values, path, text, overrides)
+
+
+def save_config(config: RunConfig, path: Path) -> None:
+    """Write every key with its resolved value."""
+    path.write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
+
+
+def differences(old: RunConfig, new: RunConfig) -> dict[str, tuple[object, object]]:
+    """Dotted keys whose values differ, with both values."""
+    old_values, new_values = dict(_flatten(old.model_dump())), dict(_flatten(new.model_dump()))
+    return {key: (old_values[key], new_values[key]) for key in old_values if old_values[key] != new_values[key]}
+
+
+def describe() -> str:
+    """The Markdown table of every key, its default, its bounds or choices, and what it means."""
+    rows = ["| key | default | allowed | meaning |", "|---|---|---|---|"]
+    for key, field in _fields(RunConfig):
+        default = field.get_default(call_default_factory=True)
+        shown = json.dumps(default)  # the same as TOML for the kinds of value used here
+        rows.append(f"| `{key}` | `{shown}` | {_allowed(field)} | {field.description} |")
+    return "\n".join(rows) + "\n"
+
+
+def _apply(values: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {override}: expected KEY=VALUE, such as --set train.max_steps=200")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()  # a bare word is a string
+    *sections, name = key.strip().split(".")
+    for section in sections:
+        values = values.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"--set {override}: {section} is a value, not a section")
+    values[name] = value
+
+
+def _validate(values: dict[str, Any], path: Path, text: str, overrides: Sequence[str]) -> RunConfig:
+    try:
+        return RunConfig.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = _key_at(first["loc"])
+        set_keys = [override.partition("=")[0].strip() for override in overrides]
+        line = _line_of(text, key)
+        if key in set_keys or (not line and any(name.startswith(f"{key}.") for name in set_keys)):
+            where = f"--set {key}"
+        else:
+            where = f"{path}:{line}: {key}" if line else f"{path}: {key}"
+        raise ConfigError(f"{where}{_explain(error.errors(), key)}") from error
+
+
+def _key_at(location: tuple[int | str, ...]) -> str:
+    """The dotted key of a pydantic location, which goes on with list positions and names of union members."""
+    parts: list[str] = []
+    section: Any = RunConfig
+    for part in location:
+        if not (isinstance(section, type) and issubclass(section, BaseModel)):
+            break
+        parts.append(str(part))
+        section = section.model_fields[str(part)].annotation if part in section.model_fields else None
+    return ".".join(parts)
+
+
+def _explain(errors: Sequence[Any], key: str) -> str:
+    error = errors[0]
+    if error["type"] == "extra_forbidden":
+        known = [name for name, _ in _fields(RunConfig)] + list(RunConfig.model_fields)
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        if not near:  # the right name in the wrong section
+            near = [name for name in known if name.rpartition(".")[2] == key.rpartition(".")[2]]
+        return f": unknown key; did you mean {near[0]}?" if near else ": unknown key; see docs/configuration.md"
+    if error["type"] == "value_error":
+        return f": {error['msg'].removeprefix('Value error, ')}"
+    messages = [other["msg"] for other in errors if _key_at(other["loc"]) == key]  # one for each member of a union
+    lowered = [f"{message[0].lower()}{message[1:]}" for message in dict.fromkeys(messages)]
+    return f" = {error['input']!r}: {' or '.join(lowered)}"
+
+
+def _line_of(text: str, key: str) -> int | None:
+    """Line number of a dotted key in TOML text, where it stands on a line of its own under its section."""
+    section, _, name = key.rpartition(".")
+    current = ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        stripped = line.strip()
+        if stripped.startswith("["):
+            current = stripped.partition("]")[0].lstrip("[").strip()
+        left = stripped.partition("=")[0].strip()
+        if (
+            (current == section and left == name)
+            or (current == "" and left == key)
+            or (not section and current == name)
+        ):
+            return number
+    return None
+
+
+def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _fields(field.annotation, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", field
+
+
+def _flatten(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _allowed(field: Any) -> str:
+    choices = [choice for choice in get_args(field.annotation) if isinstance(choice, str)]
+    if choices:
+        return " · ".join(f"`{choice}`" for choice in choices)
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "multiple_of": "multiple of"}
+    bounds = [
+        f"{signs[name]} {getattr(constraint, name)}"
+        for constraint in field.metadata
+        for name in signs
+        if hasattr(constraint, name)
+    ]
+    return ", ".join(bounds)
+
+
+def require_file(path: str, key: str) -> Path:
+    """The path a configuration key names; raises DataError naming the key when nothing is there."""
+    if not Path(path).is_file():
+        raise DataError(f"{key}: {path}: no such file")
+    return Path(path)

@@ -1,0 +1,57 @@
+"""What the machine can do: devices, threads, and the number format that is fastest and safe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from tfmt.errors import ConfigError
+
+Precision = Literal["auto", "fp32", "bf16"]
+
+
+def pick_device(name: str) -> torch.device:
+    """The device of `--device`: cpu, cuda, cuda:1, or auto (a GPU where there is one); raises ConfigError."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise ConfigError(f"--device {name}: unknown; choose cpu, cuda, cuda:N or auto")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"--device {name}: this machine has {torch.cuda.device_count()} CUDA devices")
+    return device
+
+
+def set_threads(threads: int) -> None:
+    """Use this many CPU threads; 0 leaves the choice to OMP_NUM_THREADS or the number of cores."""
+    if threads < 0:
+        raise ConfigError(f"--threads {threads}: must be 0 (all) or more")
+    if threads:
+        torch.set_num_threads(threads)
+
+
+def pick_precision(precision: Precision, device: torch.device) -> Literal["fp32", "bf16"]:
+    """What "auto" means for training on a device: bf16 where it multiplies bf16 natively."""
+    if precision != "auto":
+        return precision
+    return "bf16" if _multiplies_bf16(device) else "fp32"
+
+
+def autocast(precision: Literal["fp32", "bf16"], device: torch.device) -> torch.autocast:
+    """The context in which matrix products run in that format; everything delicate stays in fp32."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+def _multiplies_bf16(device: torch.device) -> bool:
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device)[0] >= 8
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("flags")[2].partition("\n")[0].split()
+    except OSError:  # not Linux
+        return False
+    return "avx512_bf16" in flags or "amx_bf16" in flags

@@ -1,0 +1,55 @@
+"""Every error a user can meet.
+
+TfmtError                exit status 2: the input or the usage is at fault
+├── ConfigError          a configuration key or value
+├── DataError            a text file, a corpus, a prepared dataset
+├── ModelError           a model folder, a checkpoint, a tokenizer that does not belong
+├── OutputExists         something stands where the output should go
+├── MissingExtra         an optional package is not installed
+├── TrainingError        exit status 1: training cannot go on
+└── Interrupted          exit status 128 + signal: stopped by Ctrl-C or SIGTERM, state saved
+
+A message is one line: what, where, the value seen, the bound or the choices, what to do.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class TfmtError(Exception):
+    """Root of the tree; `exit_status` is what the command line exits with."""
+
+    exit_status = 2
+
+
+class ConfigError(TfmtError):
+    pass
+
+
+class DataError(TfmtError):
+    pass
+
+
+class ModelError(TfmtError):
+    pass
+
+
+class OutputExists(TfmtError):
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: already exists; choose another --output, or pass --overwrite to replace it")
+
+
+class MissingExtra(TfmtError):
+    def __init__(self, what: str, install: str) -> None:
+        super().__init__(f"{what} needs a package that is not installed; run: {install}")
+
+
+class TrainingError(TfmtError):
+    exit_status = 1
+
+
+class Interrupted(TfmtError):
+    def __init__(self, signal_number: int, message: str) -> None:
+        super().__init__(message)
+        self.exit_status = 128 + signal_number

@@ -1,0 +1,199 @@
+r"""Files and folders written whole or not at all, and text read line by line.
+
+Only `\n` ends a line: U+2028, U+0085, VT, FF and a lone CR never do. `\r\n` loses its `\r`, a leading byte
+order mark is dropped, and text is UTF-8 whatever the locale.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import glob
+import gzip
+import hashlib
+import lzma
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from tfmt.errors import DataError, OutputExists
+
+BOM = "\ufeff"
+COMPRESSIONS = (".gz", ".bz2", ".xz")
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 text file, decompressed by its suffix, without their line ends."""
+    with open_bytes(path) as stream:
+        yield from decode_lines(stream, str(path))
+
+
+def decode_lines(stream: BinaryIO, name: str) -> Iterator[str]:
+    """Lines of an open byte stream; raises DataError naming file, line and byte of text that is not UTF-8."""
+    with _damage_named(name):
+        for number, raw in enumerate(stream, start=1):
+            yield _decode(raw, name, number)
+
+
+def count_lines(path: Path) -> int:
+    """How many lines `read_lines` would yield, without decoding them."""
+    count, last = 0, b"\n"
+    with open_bytes(path) as stream, _damage_named(str(path)):
+        while block := stream.read(1 << 20):
+            count += block.count(b"\n")
+            last = block[-1:]
+    return count + (last != b"\n")
+
+
+@contextmanager
+def _damage_named(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # bz2 and gzip raise OSError without a number
+            raise
+        raise DataError(f"{name}: damaged compressed file ({error}); decompress it by hand to see") from error
+
+
+def _decode(raw: bytes, name: str, number: int) -> str:
+    if number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{name}: is UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8")
+    nul = raw.find(b"\0")
+    if nul >= 0:
+        raise DataError(f"{name}:{number}: byte {nul + 1} is NUL; text must be UTF-8 without NUL bytes")
+    try:
+        line = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{name}:{number}: byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8; "
+            "convert the file to UTF-8"
+        ) from error
+    if number == 1:
+        line = line.removeprefix(BOM)
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def check_input(path: Path) -> None:
+    """Raise DataError when no file stands at `path`, or of a kind not read; before any work, unopened."""
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; expected a text file")
+    if not path.exists():
+        raise DataError(f"{path}: no such file")
+    if path.suffix.lower() == ".zst":
+        raise DataError(f"{path}: zstd is not read; decompress it (zstd -d), or use {', '.join(COMPRESSIONS)}")
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Open for reading, through the decompressor its suffix names."""
+    check_input(path)
+    match path.suffix.lower():
+        case ".gz":
+            return cast(BinaryIO, gzip.open(path))
+        case ".bz2":
+            return cast(BinaryIO, bz2.open(path))
+        case ".xz":
+            return cast(BinaryIO, lzma.open(path))
+        case _:
+            return path.open("rb")
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def whole_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a path beside `path` to write to; it takes the name `path` only when the block ends well."""
+    check_output(path, overwrite=overwrite)
+    beside = _beside(path)
+    try:
+        yield beside
+        _sync(beside)
+        if not overwrite:
+            check_output(path, overwrite=False)
+        beside.replace(path)
+        _sync(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield an empty folder beside `path`; it takes the name `path` only when the block ends well."""
+    check_output(path, overwrite=overwrite)
+    beside = _beside(path)
+    beside.mkdir()
+    try:
+        yield beside
+        for file in sorted(beside.rglob("*")):
+            _sync(file)
+        _sync(beside)
+        check_output(path, overwrite=overwrite)
+        _take_place(beside, path)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def check_output(path: Path, *, overwrite: bool) -> None:
+    """Raise OutputExists when something stands at `path`; before any work, so that none is done in vain."""
+    if not overwrite and (path.exists() or path.is_symlink()):
+        raise OutputExists(path)
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if not above.is_dir():
+        raise DataError(f"{path}: cannot be made, since {above} is a file; choose another --output")
+    if not os.access(above, os.W_OK):
+        raise DataError(f"{path}: cannot be made, since {above} is read-only; choose another --output")
+
+
+def _beside(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left_over in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        owner = re.search(r"\.(\d+)\.partial$", left_over.name)
+        if not owner or _is_running(int(owner[1])):
+            continue  # a living run's is not ours to touch
+        if left_over.name.startswith(f".{path.name}.old.") and not path.exists():
+            left_over.rename(path)  # killed between the two renames of an overwrite: the old folder is still whole
+        elif left_over.is_dir():
+            shutil.rmtree(left_over)
+        else:
+            left_over.unlink()
+    return path.parent / f".{path.name}.{os.getpid()}.partial"
+
+
+def _is_running(pid: int) -> bool:
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _take_place(beside: Path, path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        # a folder cannot be replaced in one call: the old one steps aside, and is deleted last
+        aside = path.parent / f".{path.name}.old.{os.getpid()}.partial"
+        path.rename(aside)
+        beside.rename(path)
+        shutil.rmtree(aside)
+    else:
+        path.unlink(missing_ok=True)
+        beside.rename(path)
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
