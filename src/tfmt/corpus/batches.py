@@ -1,0 +1,218 @@
+"""From prepared folders to batches: a pure order of updates.
+
+An epoch is planned from lengths, seed and epoch number alone: pairs are shuffled, put beside pairs of like length,
+cut into micro-batches by a token budget, and these are shuffled and gathered into updates of about `batch_tokens`
+target tokens each. A `Cursor` is therefore the whole position in the data.
+
+Letters: B sentences · S source length · T target length.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tfmt.errors import DataError
+from tfmt.special_ids import BOS, EOS, PAD
+
+logger = logging.getLogger(__name__)
+
+Ids = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Ids as the model takes them, padded with PAD; `num_tokens` counts target tokens, <eos> included."""
+
+    src_BS: Tensor  # ends in <eos>
+    tgt_in_BT: Tensor  # starts with <bos>
+    tgt_out_BT: Tensor  # ends in <eos>
+    num_tokens: int
+
+    def to(self, device: torch.device) -> Batch:
+        return Batch(self.src_BS.to(device), self.tgt_in_BT.to(device), self.tgt_out_BT.to(device), self.num_tokens)
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A position in the data: `update` updates of `epoch` are done."""
+
+    epoch: int
+    update: int
+
+
+class Side:
+    """One side of a corpus: all ids end to end, and where each sentence begins and ends."""
+
+    def __init__(self, values: Ids, offsets: NDArray[np.int64]) -> None:
+        self.values = values
+        self.offsets = offsets
+        self.lengths: NDArray[np.int64] = np.diff(offsets) + 1  # with the <eos> or <bos> added to each
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sequence[int]]) -> Side:
+        lengths = np.fromiter((len(ids) for ids in sentences), dtype=np.int64, count=len(sentences))
+        flat = [token for ids in sentences for token in ids]
+        return cls(np.array(flat, dtype=np.int32), np.concatenate(([0], np.cumsum(lengths))))
+
+    def rectangle(self, pairs: NDArray[np.int64], *, first: int | None = None, last: int | None = None) -> Tensor:
+        """The sentences of these pairs, (B, longest), with an id put before or after each."""
+        lengths = self.lengths[pairs]
+        ids = np.full((len(pairs), int(lengths.max())), PAD, dtype=np.int64)
+        for row, pair in enumerate(pairs):
+            start = 0 if first is None else 1
+            ids[row, start : start + lengths[row] - 1] = self.values[self.offsets[pair] : self.offsets[pair + 1]]
+        if first is not None:
+            ids[:, 0] = first
+        if last is not None:
+            ids[np.arange(len(pairs)), lengths - 1] = last
+        return torch.from_numpy(ids)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Prepared pairs, as numbers; memory-mapped where they come from disk."""
+
+    source: Side
+    target: Side
+
+    def __len__(self) -> int:
+        return len(self.source.lengths)
+
+    def batch(self, pairs: NDArray[np.int64]) -> Batch:
+        return Batch(
+            src_BS=self.source.rectangle(pairs, last=EOS),
+            tgt_in_BT=self.target.rectangle(pairs, first=BOS),
+            tgt_out_BT=self.target.rectangle(pairs, last=EOS),
+            num_tokens=int(self.target.lengths[pairs].sum()),
+        )
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update's micro-batches, and the target tokens in all of them."""
+
+    micro_batches: list[NDArray[np.int64]]
+    num_tokens: int
+
+
+def plan_epoch(corpus: Corpus, *, batch_tokens: int, micro_batch_tokens: int, seed: int, epoch: int) -> list[Update]:
+    """All updates of one epoch; each pair stands in exactly one.
+
+    The tokens of an epoch are shared out evenly, so that no small update is left over at its end. A corpus of fewer
+    than `batch_tokens` target tokens makes one update an epoch.
+    """
+    generator = np.random.default_rng((seed, epoch))
+    longer = np.maximum(corpus.source.lengths, corpus.target.lengths)
+    shuffled = generator.permutation(len(corpus))
+    # sorting by both lengths keeps padding low on both sides; a stable sort keeps the shuffle among equals
+    by_length = shuffled[np.lexsort((corpus.source.lengths[shuffled], longer[shuffled]))]
+    micro_batches = _cut(by_length, longer, min(micro_batch_tokens, batch_tokens))
+    order = generator.permutation(len(micro_batches))
+    tokens = np.array([corpus.target.lengths[pairs].sum() for pairs in micro_batches], dtype=np.int64)[order]
+    ends = np.cumsum(tokens)
+    num_updates = min(max(1, round(int(ends[-1]) / batch_tokens)), len(micro_batches))
+    shares = np.minimum((ends - tokens / 2) * num_updates // ends[-1], num_updates - 1).astype(np.int64)
+    updates = []
+    for share in range(num_updates):
+        members = np.flatnonzero(shares == share)
+        if len(members):
+            updates.append(Update([micro_batches[order[member]] for member in members], int(tokens[members].sum())))
+    return updates
+
+
+def cut_by_length(corpus: Corpus, max_tokens: int) -> list[NDArray[np.int64]]:
+    """All pairs, those of like length together, at most `max_tokens` of the longer side in each group."""
+    longer = np.maximum(corpus.source.lengths, corpus.target.lengths)
+    return _cut(np.argsort(longer, kind="stable"), longer, max_tokens)
+
+
+def _cut(pairs: NDArray[np.int64], lengths: NDArray[np.int64], max_tokens: int) -> list[NDArray[np.int64]]:
+    """Cut an order of pairs into groups whose lengths sum to at most `max_tokens`, or which hold one pair."""
+    groups, start, tokens = [], 0, 0
+    for place, length in enumerate(lengths[pairs].tolist()):
+        if tokens + length > max_tokens and place > start:
+            groups.append(pairs[start:place])
+            start, tokens = place, 0
+        tokens += length
+    groups.append(pairs[start:])
+    return groups
+
+
+def updates_from(
+    corpus: Corpus, cursor: Cursor, *, batch_tokens: int, micro_batch_tokens: int, seed: int
+) -> Iterator[tuple[Cursor, Update]]:
+    """Updates without end from `cursor` on, each with the cursor that stands after it."""
+    epoch, done = cursor.epoch, cursor.update
+    while True:
+        updates = plan_epoch(
+            corpus, batch_tokens=batch_tokens, micro_batch_tokens=micro_batch_tokens, seed=seed, epoch=epoch
+        )
+        for number in range(done, len(updates)):
+            last = number + 1 == len(updates)
+            yield (Cursor(epoch + 1, 0) if last else Cursor(epoch, number + 1)), updates[number]
+        epoch, done = epoch + 1, 0
+
+
+def open_prepared(folders: Sequence[Path]) -> Corpus:
+    """The pairs of folders that `prepare` made, end to end; raises DataError when one is not such a folder."""
+    sides: list[list[Side]] = [[], []]
+    for folder in folders:
+        table = _open_table(folder)
+        for number, column in enumerate(("source", "target")):
+            sides[number].append(_side_of_column(table.column(column)))
+    return Corpus(_join(sides[0]), _join(sides[1]))
+
+
+def prepared_tokenizer(folders: Sequence[Path]) -> Path:
+    """The tokenizer file of prepared folders; raises DataError when they were made with different ones."""
+    fingerprints = {}
+    for folder in folders:
+        report = folder / "report.json"
+        if not report.is_file() or not (folder / "tokenizer.model").is_file():
+            raise DataError(f"{folder}: not a folder made by `tfmt prepare`; name one in data.train")
+        fingerprints[folder] = json.loads(report.read_text(encoding="utf-8"))["tokenizer"]
+    for folder, fingerprint in fingerprints.items():
+        if fingerprint != fingerprints[folders[0]]:
+            raise DataError(
+                f"{folder}: made with another tokenizer than {folders[0]}; prepare all of data.train with one tokenizer"
+            )
+    return folders[0] / "tokenizer.model"
+
+
+def _open_table(folder: Path):  # type: ignore[no-untyped-def]  # pyarrow has no types
+    import datasets
+
+    try:
+        dataset = datasets.load_from_disk(str(folder / "dataset"))
+    except (FileNotFoundError, ValueError, OSError) as error:
+        raise DataError(f"{folder}: cannot open its dataset ({error}); run `tfmt prepare` again") from error
+    return dataset.data.table
+
+
+def _side_of_column(column) -> Side:  # type: ignore[no-untyped-def]
+    """An Arrow list column is already a strip of values and offsets: no copy where it is one chunk."""
+    values, offsets, total = [], [np.zeros(1, dtype=np.int64)], 0
+    for chunk in column.chunks:
+        bounds = chunk.offsets.to_numpy().astype(np.int64)
+        values.append(chunk.values.to_numpy(zero_copy_only=True)[bounds[0] : bounds[-1]])
+        offsets.append(bounds[1:] - bounds[0] + total)
+        total += int(bounds[-1] - bounds[0])
+    return Side(values[0] if len(values) == 1 else np.concatenate(values), np.concatenate(offsets))
+
+
+def _join(sides: list[Side]) -> Side:
+    if len(sides) == 1:
+        return sides[0]
+    starts = np.cumsum([0] + [len(side.values) for side in sides])
+    offsets = [np.zeros(1, dtype=np.int64)]
+    offsets += [side.offsets[1:] + start for side, start in zip(sides, starts, strict=False)]
+    return Side(np.concatenate([side.values for side in sides]), np.concatenate(offsets))

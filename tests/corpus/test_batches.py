@@ -1,0 +1,149 @@
+import json
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+
+from tfmt.corpus.batches import (
+    Corpus,
+    Cursor,
+    Side,
+    cut_by_length,
+    open_prepared,
+    plan_epoch,
+    prepared_tokenizer,
+    updates_from,
+)
+from tfmt.errors import DataError
+from tfmt.special_ids import BOS, EOS, PAD
+
+
+def make_corpus(num_pairs: int = 500) -> Corpus:
+    generator = np.random.default_rng(1)
+
+    def sentences():
+        return [generator.integers(4, 99, size=generator.integers(1, 30)).tolist() for _ in range(num_pairs)]
+
+    return Corpus(Side.of(sentences()), Side.of(sentences()))
+
+
+def plan(corpus: Corpus, *, batch_tokens: int = 400, micro_batch_tokens: int = 200, seed: int = 1, epoch: int = 0):
+    return plan_epoch(corpus, batch_tokens=batch_tokens, micro_batch_tokens=micro_batch_tokens, seed=seed, epoch=epoch)
+
+
+def as_lists(updates):
+    return [[pairs.tolist() for pairs in update.micro_batches] for update in updates]
+
+
+def test_batch_holds_the_sentences_with_their_ends():
+    corpus = Corpus(Side.of([[5, 6], [7]]), Side.of([[8], [9, 10, 11]]))
+    batch = corpus.batch(np.array([1, 0]))
+    assert batch.src_BS.tolist() == [[7, EOS, PAD], [5, 6, EOS]]
+    assert batch.tgt_in_BT.tolist() == [[BOS, 9, 10, 11], [BOS, 8, PAD, PAD]]
+    assert batch.tgt_out_BT.tolist() == [[9, 10, 11, EOS], [8, EOS, PAD, PAD]]
+    assert batch.num_tokens == 6
+
+
+def test_an_epoch_holds_each_pair_once():
+    corpus = make_corpus()
+    pairs = [pair for update in plan(corpus) for group in update.micro_batches for pair in group.tolist()]
+    assert sorted(pairs) == list(range(len(corpus)))
+
+
+def test_a_plan_is_a_function_of_seed_and_epoch():
+    corpus = make_corpus()
+    assert as_lists(plan(corpus)) == as_lists(plan(corpus))
+    assert as_lists(plan(corpus)) != as_lists(plan(corpus, epoch=1))
+    assert as_lists(plan(corpus)) != as_lists(plan(corpus, seed=2))
+
+
+def test_updates_hold_about_the_tokens_asked_for_and_none_is_a_remnant():
+    corpus = make_corpus(5000)
+    updates = plan(corpus, batch_tokens=2000, micro_batch_tokens=300)
+    counts = np.array([update.num_tokens for update in updates])
+    assert counts.sum() == corpus.target.lengths.sum()
+    assert counts.min() > 1500
+    assert counts.max() < 2500
+    for update in updates:
+        assert update.num_tokens == sum(corpus.target.lengths[group].sum() for group in update.micro_batches)
+
+
+def test_micro_batches_keep_their_budget_and_like_lengths():
+    corpus = make_corpus(5000)
+    longer = np.maximum(corpus.source.lengths, corpus.target.lengths)
+    for update in plan(corpus, batch_tokens=2000, micro_batch_tokens=300):
+        for group in update.micro_batches:
+            assert longer[group].sum() <= 300
+            assert longer[group].max() - longer[group].min() <= 4
+
+
+def test_a_giant_pair_is_a_micro_batch_of_its_own():
+    corpus = Corpus(Side.of([[5] * 1000, [6], [7]]), Side.of([[5], [6], [7]]))
+    assert sorted(len(group) for update in plan(corpus) for group in update.micro_batches) == [1, 2]
+
+
+def test_a_corpus_below_batch_tokens_makes_one_update_an_epoch():
+    corpus = make_corpus(10)
+    updates = plan(corpus, batch_tokens=10**6, micro_batch_tokens=50)
+    assert len(updates) == 1
+    assert updates[0].num_tokens == corpus.target.lengths.sum()
+
+
+def test_going_on_from_a_cursor_gives_the_same_updates():
+    corpus = make_corpus()
+    settings = {"batch_tokens": 400, "micro_batch_tokens": 200, "seed": 1}
+    straight = updates_from(corpus, Cursor(0, 0), **settings)
+    num_updates = len(plan(corpus))
+    seen = [next(straight) for _ in range(2 * num_updates + 3)]
+    assert seen[num_updates - 1][0] == Cursor(1, 0)
+    for done in (1, num_updates - 1, num_updates, num_updates + 2):
+        cursor = seen[done - 1][0]
+        going_on = updates_from(corpus, cursor, **settings)
+        for expected_cursor, expected in seen[done : done + 5]:
+            actual_cursor, actual = next(going_on)
+            assert actual_cursor == expected_cursor
+            assert as_lists([actual]) == as_lists([expected])
+
+
+def test_validation_groups_hold_every_pair_within_the_budget():
+    corpus = make_corpus()
+    groups = cut_by_length(corpus, 100)
+    assert sorted(pair for group in groups for pair in group.tolist()) == list(range(len(corpus)))
+    longer = np.maximum(corpus.source.lengths, corpus.target.lengths)
+    assert max(longer[group].sum() for group in groups) <= 100
+
+
+def write_prepared(folder: Path, sources, targets, fingerprint: str = "f", **options) -> Path:
+    dataset = datasets.Dataset.from_dict({"source": sources, "target": targets})
+    dataset.save_to_disk(str(folder / "dataset"), **options)
+    (folder / "report.json").write_text(json.dumps({"tokenizer": fingerprint}), encoding="utf-8")
+    (folder / "tokenizer.model").write_bytes(b"")
+    return folder
+
+
+def sentences_of(side: Side) -> list[list[int]]:
+    return [side.values[a:b].tolist() for a, b in zip(side.offsets, side.offsets[1:], strict=False)]
+
+
+def test_prepared_folders_are_read_end_to_end(tmp_path):
+    sources, targets = [[5], [], [6, 7], [8, 9, 10]], [[11, 12], [13], [14], []]
+    first = write_prepared(tmp_path / "a", sources, targets, num_shards=2)
+    second = write_prepared(tmp_path / "b", [[40, 41]], [[42]])
+    corpus = open_prepared([first, second])
+    assert sentences_of(corpus.source) == [*sources, [40, 41]]
+    assert sentences_of(corpus.target) == [*targets, [42]]
+
+
+def test_folders_made_with_different_tokenizers_are_refused(tmp_path):
+    folders = [write_prepared(tmp_path / name, [[5]], [[6]], fingerprint=name) for name in ("a", "b")]
+    assert prepared_tokenizer(folders[:1]) == folders[0] / "tokenizer.model"
+    with pytest.raises(DataError, match="another tokenizer"):
+        prepared_tokenizer(folders)
+
+
+def test_a_folder_that_is_not_prepared_is_refused(tmp_path):
+    with pytest.raises(DataError, match="not a folder made by"):
+        prepared_tokenizer([tmp_path])
+    with pytest.raises(DataError, match="cannot open its dataset"):
+        open_prepared([tmp_path])
