@@ -1,0 +1,293 @@
+"""A model on disk, and what continuing its training needs.
+
+A model folder is complete in itself:
+
+    model.safetensors  config.toml  tokenizer.model  manifest.json
+    state/optimizer.safetensors  state/random.safetensors  state/train.json    (only in a run's checkpoints)
+
+`manifest.json` holds the SHA-256 of every other file, and is checked on loading. There is no pickle anywhere.
+A run folder holds such folders under `checkpoints/` and two links, `best` and `last`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from tfmt import __version__
+from tfmt.config import RunConfig, load_config, save_config
+from tfmt.corpus.batches import Cursor
+from tfmt.corpus.tokenizer import Tokenizer
+from tfmt.errors import ConfigError, ModelError
+from tfmt.files import sha256, whole_folder
+from tfmt.model.transformer import Transformer, num_parameters
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 1  # of the folder; raised when an older tfmt could misread it
+MODEL_FILES = ("model.safetensors", "config.toml", "tokenizer.model")
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    model: Transformer
+    tokenizer: Tokenizer
+    config: RunConfig
+    step: int
+
+
+@dataclass(frozen=True)
+class TrainState:
+    """Where a training stands between two updates, weights, optimizer and random state aside."""
+
+    step: int = 0
+    cursor: Cursor = field(default_factory=lambda: Cursor(epoch=0, update=0))
+    tokens_seen: int = 0  # target tokens
+    seconds: float = 0.0  # of training
+    best: float | None = None  # validation BLEU, higher is better
+    best_step: int = 0
+
+
+def save_model(
+    folder: Path,
+    model: Transformer,
+    config: RunConfig,
+    tokenizer: Tokenizer,
+    *,
+    step: int,
+    overwrite: bool = False,
+) -> None:
+    """Write a model folder, whole or not at all."""
+    with whole_folder(folder, overwrite=overwrite) as beside:
+        _write_model(beside, model, config, tokenizer)
+        _write_manifest(beside, model, step)
+
+
+def save_checkpoint(
+    folder: Path,
+    model: Transformer,
+    config: RunConfig,
+    tokenizer: Tokenizer,
+    *,
+    state: TrainState,
+    optimizer: torch.optim.Optimizer,
+) -> None:
+    """Write a model folder with all that continuing needs, whole or not at all."""
+    with whole_folder(folder, overwrite=True) as beside:  # only a damaged folder can stand there already
+        _write_model(beside, model, config, tokenizer)
+        (beside / "state").mkdir()
+        _save_tensors(_optimizer_tensors(model, optimizer), beside / "state/optimizer.safetensors")
+        _save_tensors(_random_state(), beside / "state/random.safetensors")
+        (beside / "state/train.json").write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
+        _write_manifest(beside, model, state.step)
+
+
+def load_model(path: Path, *, device: torch.device | str = "cpu") -> LoadedModel:
+    """Open a model folder, or a run folder's best checkpoint (else its last); raises ModelError on any damage."""
+    folder = find_model(path)
+    manifest = verify(folder, MODEL_FILES)
+    try:
+        config = load_config(folder / "config.toml")
+    except ConfigError as error:
+        raise ModelError(f"{error}; was the folder made by a newer tfmt?") from error
+    tokenizer = Tokenizer.load(folder / "tokenizer.model")
+    model = Transformer.without_weights(config.model, tokenizer.vocab_size, device)
+    load_weights(model, folder)
+    return LoadedModel(model.eval(), tokenizer, config, manifest["step"])
+
+
+def load_weights(model: Transformer, folder: Path) -> None:
+    """Copy a model folder's weights into `model`; raises ModelError when names or shapes differ."""
+    file = folder / "model.safetensors"
+    weights = _load_tensors(file)
+    parameters = dict(model.named_parameters())
+    missing, extra = sorted(parameters.keys() - weights.keys()), sorted(weights.keys() - parameters.keys())
+    if missing or extra:
+        raise ModelError(f"{file}: not the weights its config.toml describes: missing {missing[:3]}, extra {extra[:3]}")
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            if parameter.shape != weights[name].shape:
+                raise ModelError(
+                    f"{file}: {name} has shape {tuple(weights[name].shape)}, expected {tuple(parameter.shape)}"
+                )
+            parameter.copy_(weights[name])
+
+
+def load_state(folder: Path, model: Transformer, optimizer: torch.optim.Optimizer) -> TrainState:
+    """Put weights, optimizer and random state back as they were when `folder` was saved."""
+    load_weights(model, folder)
+    _restore_optimizer(model, optimizer, _load_tensors(folder / "state/optimizer.safetensors"))
+    _restore_random_state(_load_tensors(folder / "state/random.safetensors"))
+    values = json.loads((folder / "state/train.json").read_text(encoding="utf-8"))
+    return TrainState(**(values | {"cursor": Cursor(**values["cursor"])}))
+
+
+def find_model(path: Path) -> Path:
+    """The model folder that a MODEL names: itself, or the best (else the last) checkpoint of a run."""
+    if not path.exists():
+        raise ModelError(f"{path}: no such model folder")
+    for candidate in (path, path / "best", path / "last"):
+        if (candidate / "manifest.json").is_file():
+            return candidate
+    if (path / "log.jsonl").exists():
+        raise ModelError(f"{path}: this run has saved no checkpoint yet; go on with `tfmt train`")
+    raise ModelError(f"{path}: not a model folder (it has no manifest.json)")
+
+
+def verify(folder: Path, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """Check files (default: all) against the manifest, and return it; raises ModelError naming the damaged file."""
+    try:
+        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        recorded = manifest["files"]
+        if manifest["format"] > FORMAT:
+            raise ModelError(f"{folder}: format {manifest['format']}, this tfmt reads up to {FORMAT}; update tfmt")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{folder}/manifest.json: missing or damaged; copy the model folder again") from error
+    for name in recorded if names is None else names:
+        file = folder / name
+        if not file.is_file():
+            raise ModelError(f"{file}: missing; copy the model folder again")
+        if sha256(file) != recorded.get(name):
+            raise ModelError(f"{file}: {_what_is_wrong(file, manifest)}")
+    return manifest
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """A run's checkpoint folders, oldest first."""
+    return sorted((run / "checkpoints").glob("step-*[0-9]"))
+
+
+def checkpoint_folder(run: Path, step: int) -> Path:
+    return run / "checkpoints" / f"step-{step:08d}"
+
+
+def newest_whole_checkpoint(run: Path) -> Path | None:
+    """The newest checkpoint whose every file is as it was written; damaged ones are named in a warning."""
+    for folder in reversed(checkpoints(run)):
+        try:
+            verify(folder)
+        except ModelError as error:
+            logger.warning("%s; going on from the checkpoint before it", error)
+        else:
+            return folder
+    return None
+
+
+def link(run: Path, name: str, folder: Path) -> None:
+    """Point the run's link `best` or `last` at one of its checkpoints, in one step."""
+    beside = run / f".{name}.partial"
+    beside.unlink(missing_ok=True)
+    beside.symlink_to(Path("checkpoints") / folder.name)
+    beside.replace(run / name)
+
+
+def prune(run: Path, keep: int) -> None:
+    """Delete all but the newest `keep` checkpoints and those that `best` and `last` point at."""
+    linked = {(run / name).resolve() for name in ("best", "last")}
+    for folder in checkpoints(run)[:-keep]:
+        if folder.resolve() not in linked:
+            # renamed first: a kill while deleting leaves no half folder that looks like a checkpoint
+            doomed = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+            folder.rename(doomed)
+            shutil.rmtree(doomed)
+
+
+def average_weights(model: Transformer, folders: Sequence[Path]) -> None:
+    """Set `model`'s weights to the mean of those in model folders (computed in float64)."""
+    mean: dict[str, Tensor] = {}
+    for folder in folders:
+        verify(folder, MODEL_FILES)
+        for name, weight in _load_tensors(folder / "model.safetensors").items():
+            share = weight.double() / len(folders)
+            mean[name] = mean[name] + share if name in mean else share
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name not in mean or mean[name].shape != parameter.shape:
+                raise ModelError(f"{folders[0]}: cannot be averaged: {name} does not fit the model")
+            parameter.copy_(mean[name])
+
+
+def _write_model(folder: Path, model: Transformer, config: RunConfig, tokenizer: Tokenizer) -> None:
+    _save_tensors({name: parameter.detach() for name, parameter in model.named_parameters()}, folder / MODEL_FILES[0])
+    save_config(config, folder / "config.toml")
+    tokenizer.save(folder / "tokenizer.model")
+
+
+def _write_manifest(folder: Path, model: Transformer, step: int) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    manifest = {
+        "format": FORMAT,
+        "tfmt": __version__,
+        "step": step,
+        "vocab_size": model.vocab_size,
+        "parameters": num_parameters(model),
+        "files": {str(path.relative_to(folder)): sha256(path) for path in files},
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def _what_is_wrong(file: Path, manifest: Mapping[str, Any]) -> str:
+    if file.name == "tokenizer.model":
+        pieces = Tokenizer.load(file).vocab_size
+        return (
+            f"not the tokenizer this model was trained with (it has {pieces} pieces, "
+            f"the model {manifest['vocab_size']}); put the model's own tokenizer.model back"
+        )
+    return "damaged or changed since it was saved (its SHA-256 differs from manifest.json); copy it again"
+
+
+def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    safetensors.torch.save_file(whole, path)
+
+
+def _load_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return safetensors.torch.load_file(path)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise ModelError(f"{path}: not a whole safetensors file ({error})") from error
+
+
+def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    return {
+        f"{name}.{key}": value
+        for name, parameter in model.named_parameters()
+        for key, value in optimizer.state[parameter].items()
+    }
+
+
+def _restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for number, (name, _) in enumerate(model.named_parameters()):
+        prefix = f"{name}."
+        state[number] = {
+            key.removeprefix(prefix): value
+            for key, value in tensors.items()
+            if key.startswith(prefix) and "." not in key.removeprefix(prefix)
+        }
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _random_state() -> dict[str, Tensor]:
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states |= {f"cuda:{number}": state for number, state in enumerate(torch.cuda.get_rng_state_all())}
+    return states
+
+
+def _restore_random_state(states: Mapping[str, Tensor]) -> None:
+    torch.set_rng_state(states["cpu"])
+    for name, state in states.items():
+        if name != "cpu" and torch.cuda.is_available() and int(name.partition(":")[2]) < torch.cuda.device_count():
+            torch.cuda.set_rng_state(state, name)
