@@ -1,0 +1,74 @@
+"""Label-smoothed cross-entropy, summed over tokens, without ever holding all logits.
+
+The smoothing mass is spread over all V entries, the right one included (as fairseq, Marian and PyTorch do;
+tensor2tensor spreads it over the other V - 1): loss = (1 - e) * -log p(y) + e * mean over v of -log p(v).
+
+Letters: P target tokens · C tokens of one chunk · D width · V vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+CHUNK_LOGITS = 8_000_000  # numbers in one chunk of logits: what bounds this function's memory
+
+
+def loss_sums(h_PD: Tensor, weight_VD: Tensor, gold_P: Tensor, label_smoothing: float) -> tuple[Tensor, Tensor]:
+    """Two sums over tokens, in nats: the smoothed loss, which has a gradient, and the plain one, -log p(gold).
+
+    Equals `torch.nn.functional.cross_entropy(h @ weight.T, gold, label_smoothing=e, reduction="sum")`.
+    """
+    return _ChunkedCrossEntropy.apply(h_PD, weight_VD, gold_P, label_smoothing)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    """Makes each chunk's gradient while its logits are at hand: softmax minus the smoothed target."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, h_PD: Tensor, weight_VD: Tensor, gold_P: Tensor, label_smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        device_type = h_PD.device.type
+        low = torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else weight_VD.dtype
+        with torch.autocast(device_type, enabled=False):
+            h_low_PD, weight_low_VD = h_PD.to(low), weight_VD.to(low)
+            wants_gradient = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
+            if wants_gradient:
+                grad_h_PD = torch.empty_like(h_low_PD)
+                grad_weight_VD = torch.zeros_like(weight_VD)
+            smoothed = torch.zeros((), device=h_PD.device)
+            plain = torch.zeros((), device=h_PD.device)
+            vocab_size = len(weight_VD)
+            chunk = max(1, CHUNK_LOGITS // vocab_size)
+            for start in range(0, len(h_PD), chunk):
+                here = slice(start, start + chunk)
+                logits_CV = (h_low_PD[here] @ weight_low_VD.T).float()
+                gold_C1 = gold_P[here].unsqueeze(1)
+                # shifted so that the largest is 0: neither the sum of exponentials nor its logarithm can overflow
+                logits_CV.sub_(logits_CV.amax(dim=1, keepdim=True))
+                gold_logit_C1 = logits_CV.gather(1, gold_C1)
+                mean_logit_C1 = logits_CV.mean(dim=1, keepdim=True)
+                sum_C1 = logits_CV.exp_().sum(dim=1, keepdim=True)
+                plain_C1 = sum_C1.log() - gold_logit_C1
+                even_C1 = sum_C1.log() - mean_logit_C1
+                plain += plain_C1.sum()
+                smoothed += ((1 - label_smoothing) * plain_C1 + label_smoothing * even_C1).sum()
+                if wants_gradient:
+                    grad_CV = logits_CV.div_(sum_C1).sub_(label_smoothing / vocab_size)
+                    grad_CV.scatter_add_(1, gold_C1, torch.full_like(plain_C1, label_smoothing - 1))
+                    grad_low_CV = grad_CV.to(low)
+                    torch.mm(grad_low_CV, weight_low_VD, out=grad_h_PD[here])
+                    grad_weight_VD += grad_low_CV.T @ h_low_PD[here]
+        if wants_gradient:
+            ctx.save_for_backward(grad_h_PD, grad_weight_VD)
+        ctx.mark_non_differentiable(plain)
+        ctx.h_dtype = h_PD.dtype
+        return smoothed, plain
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        grad_h_PD, grad_weight_VD = ctx.saved_tensors
+        return grad_h_PD.to(ctx.h_dtype) * grad, grad_weight_VD * grad, None, None

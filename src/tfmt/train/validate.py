@@ -1,0 +1,84 @@
+"""Validation: perplexity on the dev text, and BLEU of translations made just as users will get them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from tfmt.config import RunConfig, require_file
+from tfmt.corpus.batches import Corpus, Side, cut_by_length
+from tfmt.corpus.tokenizer import Tokenizer
+from tfmt.decode.translator import Translator
+from tfmt.device import autocast
+from tfmt.errors import DataError
+from tfmt.evaluate.scores import bleu
+from tfmt.files import read_lines
+from tfmt.model.transformer import Transformer
+from tfmt.train.loss import loss_sums
+
+
+@dataclass(frozen=True)
+class Validation:
+    """`loss` has the training's label smoothing, `nll` and `ppl` have none; means over target tokens, in nats."""
+
+    loss: float
+    nll: float
+    ppl: float
+    bleu: float
+    signature: str
+    samples: list[tuple[str, str, str]]  # source, translation, reference
+
+
+class Validator:
+    """The dev text, read and encoded once."""
+
+    def __init__(self, cfg: RunConfig, tokenizer: Tokenizer) -> None:
+        source = require_file(cfg.data.valid_source, "data.valid_source")
+        target = require_file(cfg.data.valid_target, "data.valid_target")
+        self.sources, self.references = list(read_lines(source)), list(read_lines(target))
+        if len(self.sources) != len(self.references):
+            raise DataError(
+                f"{source} has {len(self.sources)} lines, {target} has {len(self.references)}; "
+                "validation needs two files that match line by line"
+            )
+        if not self.sources:
+            raise DataError(f"{source}: is empty; validation needs at least one line")
+        self.cfg = cfg
+        self.tokenizer = tokenizer
+        self.corpus = Corpus(Side.of(tokenizer.encode(self.sources)), Side.of(tokenizer.encode(self.references)))
+
+    def __call__(self, model: Transformer, precision: Literal["fp32", "bf16"]) -> Validation:
+        was_training = model.training
+        model.eval()
+        loss, nll = self._losses(model, precision)
+        translator = Translator(model, self.tokenizer, self.cfg.decode)
+        translations = [translation.text for translation in translator.translate(self.sources)]
+        model.train(was_training)
+        score = bleu(translations, [self.references], target_language=self.cfg.data.target_language)
+        return Validation(
+            loss=loss,
+            nll=nll,
+            ppl=math.exp(min(nll, 700.0)),
+            bleu=score.score,
+            signature=score.signature,
+            samples=list(zip(self.sources[:3], translations[:3], self.references[:3], strict=True)),
+        )
+
+    @torch.no_grad()
+    def _losses(self, model: Transformer, precision: Literal["fp32", "bf16"]) -> tuple[float, float]:
+        sums = torch.zeros(2, dtype=torch.float64)
+        tokens = 0
+        for pairs in cut_by_length(self.corpus, self.cfg.train.micro_batch_tokens):
+            batch = self.corpus.batch(pairs).to(model.device)
+            with autocast(precision, model.device):
+                h_PD, layout = model.decode_hidden(batch.tgt_in_BT, model.encode(batch.src_BS))
+                smoothed, plain = loss_sums(
+                    h_PD, model.head.weight, layout.strip(batch.tgt_out_BT), self.cfg.train.label_smoothing
+                )
+            sums += torch.stack((smoothed, plain)).double().cpu()
+            tokens += batch.num_tokens
+        loss, nll = (sums / tokens).tolist()
+        return loss, nll

@@ -1,0 +1,306 @@
+"""Training against itself: straight and in pieces, in one micro-batch and in many, alone and interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tfmt.config import RunConfig
+from tfmt.corpus.batches import Corpus, Cursor, Side, open_prepared, updates_from
+from tfmt.corpus.filters import FilterConfig
+from tfmt.corpus.prepare import prepare
+from tfmt.corpus.readers import read_text_pairs
+from tfmt.corpus.tokenizer import Tokenizer
+from tfmt.decode.translator import Translator
+from tfmt.errors import ConfigError, DataError, Interrupted, OutputExists, TfmtError, TrainingError
+from tfmt.evaluate.scores import bleu
+from tfmt.files import read_lines
+from tfmt.train.trainer import Trainer, train
+
+
+class Silent:
+    def show(self, event):
+        pass
+
+    def close(self):
+        pass
+
+
+@pytest.fixture(scope="session")
+def prepared(toy) -> Path:
+    folder = toy.folder / "prepared"
+    pairs = read_text_pairs(toy.source, toy.target)
+    prepare(pairs, Tokenizer.load(toy.tokenizer), folder, filters=FilterConfig(), inputs=["toy"])
+    return folder
+
+
+def config(prepared: Path, toy=None, **train_changes) -> RunConfig:
+    """About 17 updates an epoch of two or three micro-batches each, with dropout, in fp32."""
+    values = {
+        "data": {"train": [str(prepared)]},
+        "model": {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "num_heads": 2, "d_ff": 32, "dropout": 0.2},
+        "train": {
+            "batch_tokens": 250, "micro_batch_tokens": 120, "max_steps": 40, "warmup_steps": 10, "precision": "fp32",
+            "log_every": 1, "save_every": 10, "validate_every": 10, "average": 0,
+        } | train_changes,
+        "decode": {"beam": 2, "max_length_ratio": 1.0, "max_length_offset": 5},
+    }  # fmt: skip
+    if toy:
+        values["data"] |= {"valid_source": str(toy.source), "valid_target": str(toy.target)}
+    return RunConfig.model_validate(values)
+
+
+def run_training(cfg: RunConfig, run: Path, **options) -> None:
+    train(cfg, run, view=Silent(), device="cpu", **options)
+
+
+def events(run: Path, name: str) -> list[dict]:
+    lines = [json.loads(line) for line in read_lines(run / "log.jsonl")]
+    return [line for line in lines if line["event"] == name]
+
+
+def losses(run: Path) -> dict[int, float]:
+    return {event["step"]: event["loss"] for event in events(run, "train")}
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    return load_file(run / "last/model.safetensors")
+
+
+def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
+
+
+TRAIN_IN_A_NEW_PROCESS = """
+import sys
+import torch
+from pathlib import Path
+from tfmt.config import load_config
+from tfmt.runlog import PlainView
+from tfmt.train.trainer import train
+torch.set_num_threads(1)
+train(load_config(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[2]), view=PlainView(), device="cpu")
+"""
+
+
+def start_process(cfg: RunConfig, run: Path, *overrides: str) -> subprocess.Popen:
+    from tfmt.config import save_config
+
+    file = run.parent / f"{run.name}.toml"
+    save_config(cfg, file)
+    return subprocess.Popen(
+        [sys.executable, "-c", TRAIN_IN_A_NEW_PROCESS, str(file), str(run), *overrides],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_forty_updates_equal_twenty_a_new_process_and_twenty(tmp_path, prepared, toy):
+    cfg = config(prepared, toy)
+    run_training(cfg, tmp_path / "straight")
+    for overrides in (["train.max_steps=20"], []):
+        with start_process(cfg, tmp_path / "halves", *overrides) as process:
+            process.communicate()
+        assert process.returncode == 0
+    assert events(tmp_path / "halves", "resume")[0]["step"] == 20
+    assert losses(tmp_path / "halves") == losses(tmp_path / "straight")
+    assert equal(weights(tmp_path / "halves"), weights(tmp_path / "straight"))
+    validations = [[e["nll"] for e in events(tmp_path / run, "validate")] for run in ("straight", "halves")]
+    assert validations[0] == validations[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_in_the_middle_changes_nothing(tmp_path, prepared, signal_number):
+    cfg = config(prepared, max_steps=120, save_every=7, validate_every=0)
+    run_training(cfg, tmp_path / "straight")
+    with start_process(cfg, tmp_path / "hit") as process:
+        assert process.stderr
+        for line in process.stderr:
+            if line.startswith("step 30 "):
+                break
+        process.send_signal(signal_number)
+        process.communicate()
+    assert process.returncode != 0
+    run_training(cfg, tmp_path / "hit")
+    resumed_at = events(tmp_path / "hit", "resume")[0]["step"]
+    assert 28 <= resumed_at < 120
+    assert losses(tmp_path / "hit") == losses(tmp_path / "straight")
+    assert equal(weights(tmp_path / "hit"), weights(tmp_path / "straight"))
+
+
+def test_a_signal_saves_and_gives_its_status(tmp_path, prepared, monkeypatch):
+    cfg = config(prepared, save_every=1000)
+    original = Trainer.update
+
+    def update_then_signal(self, update):
+        if self.state.step == 16:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return original(self, update)
+
+    monkeypatch.setattr(Trainer, "update", update_then_signal)
+    with pytest.raises(Interrupted, match="after update 17, which is saved") as caught:
+        run_training(cfg, tmp_path / "run")
+    assert caught.value.exit_status == 143
+    assert (tmp_path / "run/last").resolve().name == "step-00000017"
+
+
+def make_trainer(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> Trainer:
+    class NoLog:
+        def event(self, name, **fields):
+            pass
+
+    return Trainer(cfg, Path("nowhere"), corpus, tokenizer, None, torch.device("cpu"), NoLog())
+
+
+def first_gradients(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> dict[str, torch.Tensor]:
+    trainer = make_trainer(cfg, corpus, tokenizer)
+    trainer.model.eval()  # without dropout, whose draws follow the cut
+    _, update = next(
+        updates_from(corpus, Cursor(0, 0), batch_tokens=10**6, micro_batch_tokens=cfg.train.micro_batch_tokens, seed=1)
+    )
+    seen = {}
+    for name, parameter in trainer.model.named_parameters():
+        parameter.register_post_accumulate_grad_hook(lambda p, name=name: seen.__setitem__(name, p.grad.clone()))
+    trainer.update(update)
+    return seen
+
+
+def test_accumulation_changes_nothing_but_rounding(prepared, tokenizer):
+    generator = torch.Generator().manual_seed(1)
+    sides = [
+        Side.of([torch.randint(4, 300, (length,), generator=generator).tolist() for length in lengths])
+        for lengths in ((3, 9, 4, 12, 7), (5, 2, 11, 6, 8))
+    ]
+    corpus = Corpus(*sides)
+    whole = first_gradients(config(prepared, micro_batch_tokens=10_000, clip_norm=0), corpus, tokenizer)
+    in_parts = first_gradients(config(prepared, micro_batch_tokens=10, clip_norm=0), corpus, tokenizer)
+    for name, gradient in whole.items():
+        torch.testing.assert_close(in_parts[name], gradient, atol=1e-6, rtol=1e-4)
+
+
+def test_bf16_gradients_stay_near_fp32(prepared, tokenizer):
+    corpus = Corpus(Side.of([[5, 6, 7, 8], [9, 10]]), Side.of([[11, 12, 13], [14, 15, 16, 17]]))
+    exact = first_gradients(config(prepared, precision="fp32", clip_norm=0), corpus, tokenizer)
+    rough = first_gradients(config(prepared, precision="bf16", clip_norm=0), corpus, tokenizer)
+    total = torch.stack([gradient.norm() for gradient in exact.values()]).norm()
+    for name, gradient in exact.items():
+        # relative to whole gradients: numbers near 0 (a key's bias has no effect at all) have no accuracy of their own
+        assert (rough[name] - gradient).norm() <= 0.05 * gradient.norm() + 1e-3 * total, name
+
+
+def test_a_finished_run_says_so_and_changes_nothing(tmp_path, prepared):
+    cfg = config(prepared, max_steps=5)
+    run_training(cfg, tmp_path / "run")
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "run/checkpoints").rglob("*")}
+    run_training(cfg, tmp_path / "run")
+    assert "finished: max_steps 5 reached" in events(tmp_path / "run", "end")[-1]["message"]
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "run/checkpoints").rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("limit", "steps"),
+    [({"max_epochs": 1, "max_steps": 0}, None), ({"max_minutes": 1e-9, "max_steps": 0}, 1)],
+)
+def test_the_first_limit_reached_ends_training(tmp_path, prepared, limit, steps):
+    cfg = config(prepared, **limit)
+    run_training(cfg, tmp_path / "run")
+    summary = json.loads((tmp_path / "run/finished.json").read_text())
+    assert next(iter(limit)) in summary["reason"]
+    if steps:
+        assert summary["step"] == steps
+    else:
+        assert summary["tokens_seen"] == open_prepared([prepared]).target.lengths.sum()
+
+
+def test_logged_bleu_is_that_of_the_saved_model(tmp_path, prepared, toy):
+    run_training(config(prepared, toy, max_steps=20), tmp_path / "run")
+    logged = events(tmp_path / "run", "validate")[-1]
+    translator = Translator.load(tmp_path / "run/last", device="cpu")
+    translations = [translation.text for translation in translator.translate(list(read_lines(toy.source)))]
+    score = bleu(translations, [list(read_lines(toy.target))])
+    assert logged["bleu"] == score.score
+    assert logged["signature"] == score.signature
+    assert logged["loss"] > logged["nll"] > 0
+
+
+def test_the_last_checkpoints_are_averaged(tmp_path, prepared):
+    run_training(config(prepared, average=3, save_every=10, validate_every=0), tmp_path / "run")
+    folder = tmp_path / "run/checkpoints/average-00000040"
+    parts = [load_file(tmp_path / f"run/checkpoints/step-000000{step}/model.safetensors") for step in (20, 30, 40)]
+    for name, weight in load_file(folder / "model.safetensors").items():
+        torch.testing.assert_close(weight, sum(part[name].double() for part in parts).div(3).float())
+    assert (tmp_path / "run/best").resolve() == folder.resolve()
+
+
+def test_another_configuration_is_refused_and_the_difference_named(tmp_path, prepared):
+    run_training(config(prepared, max_steps=2), tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"train\.warmup_steps was 10, now 11"):
+        run_training(config(prepared, max_steps=2, warmup_steps=11), tmp_path / "run")
+    run_training(config(prepared, max_steps=3), tmp_path / "run")  # limits may change
+    assert (tmp_path / "run/last").resolve().name == "step-00000003"
+    run_training(config(prepared, max_steps=2, warmup_steps=11), tmp_path / "run", overwrite=True)
+    assert (tmp_path / "run/last").resolve().name == "step-00000002"
+
+
+def test_a_folder_that_is_no_run_is_left_alone(tmp_path, prepared):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/letter.txt").write_text("dear")
+    with pytest.raises(OutputExists):
+        run_training(config(prepared), tmp_path / "mine", overwrite=True)
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["letter.txt"]
+
+
+def test_two_trainings_do_not_share_a_folder(tmp_path, prepared):
+    import fcntl
+
+    run_training(config(prepared, max_steps=1), tmp_path / "run")
+    with (tmp_path / "run/.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(TfmtError, match="another tfmt trains here"):
+            run_training(config(prepared, max_steps=2), tmp_path / "run")
+
+
+def test_what_is_not_finite_is_never_saved(tmp_path, prepared, monkeypatch):
+    original = Trainer.update
+
+    def update_with_nan(self, update):
+        if self.state.step == 14:
+            next(self.model.parameters()).data.fill_(torch.nan)
+        return original(self, update)
+
+    monkeypatch.setattr(Trainer, "update", update_with_nan)
+    with pytest.raises(TrainingError, match="near update"):
+        run_training(config(prepared, log_every=100), tmp_path / "run")
+    assert (tmp_path / "run/last").resolve().name == "step-00000010"
+
+
+def test_nothing_is_made_when_the_input_is_wrong(tmp_path, prepared, toy):
+    short = tmp_path / "short.txt"
+    short.write_text("a\nb\n")
+    wrong = config(prepared, toy).model_dump()
+    wrong["data"]["valid_target"] = str(short)
+    for cfg, message in (
+        (config(tmp_path / "missing"), "not a folder made by"),
+        (RunConfig(), r"data\.train"),
+        (RunConfig.model_validate(wrong), "has 200 lines.*has 2"),
+    ):
+        with pytest.raises((ConfigError, DataError), match=message):
+            run_training(cfg, tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+
+
+def test_the_toy_task_is_learnt(tmp_path, prepared, toy):
+    cfg = config(prepared, toy, max_steps=60, learning_rate=0.02, validate_every=30, clip_norm=1.0)
+    run_training(cfg, tmp_path / "run")
+    found = [event["ppl"] for event in events(tmp_path / "run", "validate")]
+    assert found[-1] < 0.8 * found[0]
