@@ -1,0 +1,138 @@
+"""The `tfmt` command: its subcommands, exit statuses, and one-line errors."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import signal
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from tfmt import __version__
+from tfmt.cli.demo import demo
+from tfmt.cli.eval import evaluate
+from tfmt.cli.prepare import prepare
+from tfmt.cli.tokenizer import train_tokenizer
+from tfmt.cli.train import train
+from tfmt.cli.translate import translate
+from tfmt.errors import TfmtError
+
+app = typer.Typer(
+    name="tfmt",
+    help="From a translator's own files to a measured, usable translation model.",
+    epilog="An error is one line; --traceback with any command shows where it arose.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo)
+app.command("train-tokenizer")(train_tokenizer)
+app.command("prepare")(prepare)
+app.command("train")(train)
+app.command("translate")(translate)
+app.command("eval")(evaluate)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tfmt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; exit 0 done, 2 the user's input is at fault, 1 anything else, 130 and 143 signals."""
+    for stream in (sys.stdout, sys.stderr):  # UTF-8 whatever the locale
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    words = sys.argv[1:]
+    show_traceback = "--traceback" in words
+    words = [word for word in words if word != "--traceback"]
+    sys.exit(run(words, show_traceback=show_traceback))
+
+
+def run(words: list[str], *, show_traceback: bool = False) -> int:
+    """Run one command given as its words, and return its exit status."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    _show_warnings()
+    try:
+        result = app(words or ["--help"], prog_name="tfmt", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except typer.TyperException as error:  # usage: an unknown option, a missing argument
+        context = vars(error).get("ctx")
+        message = error.format_message().removeprefix("Invalid value: ").rstrip(".")
+        _complain(f"{message}; see {context.command_path if context else 'tfmt'} --help")
+        return 2
+    except BrokenPipeError:
+        # the reader of a pipe has left (`| head`): nothing to say, and nothing to flush at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except _Stopped as stopped:
+        _complain(f"stopped by {'Ctrl-C' if stopped.number == signal.SIGINT else 'SIGTERM'}")
+        return 128 + stopped.number
+    except Exception as error:
+        if show_traceback:
+            traceback.print_exc()
+        _complain(_one_line(error))
+        return _exit_status(error)
+
+
+class _Stopped(BaseException):
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def _stop(number: int, frame: object) -> None:
+    raise _Stopped(number)
+
+
+class _OneLine(logging.Handler):
+    """A warning of the library's own, as one line on stderr; looked up late, so that it goes where stderr goes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr, flush=True)
+
+
+def _show_warnings() -> None:
+    logger = logging.getLogger("tfmt")
+    logger.handlers = [_OneLine(logging.WARNING)]
+    logger.propagate = False
+
+
+def _complain(message: str) -> None:
+    label = "\033[31merror:\033[0m" if sys.stderr.isatty() else "error:"
+    print(label, message, file=sys.stderr)
+
+
+def _one_line(error: Exception) -> str:
+    match error:
+        case TfmtError():
+            return str(error)
+        case OSError(filename=path, strerror=reason) if reason:
+            return f"{path}: {reason.lower()}" if path else reason.lower()
+        case _:
+            text = " ".join(str(error).split())
+            return f"{type(error).__name__}: {text} (a fault of tfmt; --traceback shows where)"
+
+
+def _exit_status(error: Exception) -> int:
+    match error:
+        case TfmtError():
+            return error.exit_status
+        case FileNotFoundError() | PermissionError() | NotADirectoryError() | IsADirectoryError():
+            return 2
+        case _:
+            return 1

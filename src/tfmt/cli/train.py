@@ -1,0 +1,35 @@
+"""`tfmt train`: from prepared folders to a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tfmt.cli.options import Device, Overwrite, Threads
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="TOML file; docs/configuration.md lists every key.")],
+    output: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/NAME for NAME.toml")] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as train.max_steps=200."),
+    ] = None,
+    device: Device = "auto",
+    threads: Threads = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Train a model; the same command again goes on where it stopped.
+
+    Ctrl-C and SIGTERM save before they end. Progress goes to stderr, every figure to log.jsonl in the run folder.
+    """
+    from tfmt.config import load_config
+    from tfmt.runlog import view_for_stderr
+    from tfmt.train.trainer import train as run_training
+
+    cfg = load_config(config, overrides or ())
+    run = output or Path("runs") / config.stem
+    run_training(cfg, run, view=view_for_stderr(), device=device, threads=threads, overwrite=overwrite)
+    typer.echo(run)
