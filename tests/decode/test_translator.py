@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from tfmt.decode.translator import Translator, is_blank
+from tfmt.decode.translator import Translator
 
 LINES = [
     "abc de",
@@ -25,7 +25,9 @@ def test_as_many_translations_as_lines_in_order(untrained):
 
 
 def test_blank_lines_stay_blank(untrained):
-    for translation in untrained.translate(["", " ", "\t", "\u00a0", "\u200b", "\u3000\ufeff", "\u2028"]):
+    for translation in untrained.translate(
+        ["", " ", "\t", "\u00a0", "\u200b", "\u3000\ufeff", "\u2028", "\u2009\u00ad\x07"]
+    ):
         assert translation.text == ""
         assert translation.score is None
         assert translation.flags == ["blank"]
@@ -69,8 +71,3 @@ def test_a_model_in_training_is_given_back_so(untrained):
     untrained.model.train()
     untrained.translate(["abc"])
     assert untrained.model.training
-
-
-def test_blank_means_nothing_to_translate():
-    assert is_blank("\u2009\u00ad\x07")
-    assert not is_blank("\u00a0.")

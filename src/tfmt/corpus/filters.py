@@ -19,9 +19,11 @@ REASONS = {
 RATIO_FROM = 20  # tokens of the longer side from which max_ratio counts: "Ja" may well be "Yes, that is right"
 _EXAMPLES = 3
 _EXAMPLE_CHARACTERS = 200
-# white space, and what shows nothing: soft hyphen, zero-width characters, direction marks, byte order mark
-_VISIBLE = re.compile("[^\\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
-                      "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0]")  # fmt: skip
+# white space, controls, and what shows nothing: soft hyphen, zero-width characters, direction marks, byte order mark
+_VISIBLE = re.compile(
+    r"[^\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0]"
+)
 
 
 class FilterConfig(BaseModel):
@@ -55,11 +57,16 @@ class FilterReport:
             examples.append({"where": pair.where, "source": _clip(pair.source), "target": _clip(pair.target)})
 
 
+def is_blank(text: str) -> bool:
+    """Whether nothing in it can be seen, so that there is nothing to learn from or to translate."""
+    return not _VISIBLE.search(text)
+
+
 def reason_by_text(pair: Pair, config: FilterConfig) -> str | None:
     """Why the pair is dropped for what it says, before it is encoded."""
-    if not _VISIBLE.search(pair.source):
+    if is_blank(pair.source):
         return "empty_source"
-    if not _VISIBLE.search(pair.target):
+    if is_blank(pair.target):
         return "empty_target"
     if config.drop_identical and pair.source.strip() == pair.target.strip():
         return "identical"

@@ -6,7 +6,6 @@ their order. A blank line gives a blank translation; the same line twice in a wi
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from tfmt.checkpoint import load_model
 from tfmt.config import DecodeConfig
+from tfmt.corpus.filters import is_blank
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.decode.scorer import ModelScorer
 from tfmt.decode.search import Hypothesis, beam_search
@@ -127,11 +127,6 @@ class Translator:
         alternatives = [Alternative(self.tokenizer.decode(one.ids), one.score) for one in best]
         flags: list[Literal["blank", "truncated"]] = ["truncated"] if best[0].truncated else []
         return Translation(line, alternatives[0].text, alternatives[0].score, alternatives, flags)
-
-
-def is_blank(line: str) -> bool:
-    """Whether a line holds nothing to translate: spaces of any kind, controls, zero-width characters."""
-    return all(unicodedata.category(character) in ("Zs", "Zl", "Zp", "Cc", "Cf") for character in line)
 
 
 def _cut_by_length(encoded: list[list[int]], max_tokens: int) -> Iterator[list[int]]:

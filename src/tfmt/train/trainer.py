@@ -5,45 +5,30 @@ A run folder is locked while it trains. A signal (Ctrl-C, SIGTERM) ends the upda
 
 from __future__ import annotations
 
-import fcntl
 import json
-import logging
 import math
-import shutil
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from tfmt import checkpoint
 from tfmt.checkpoint import TrainState
-from tfmt.config import RunConfig, differences, load_config, save_config
-from tfmt.corpus.batches import Corpus, Update, open_prepared, prepared_tokenizer, updates_from
+from tfmt.config import RunConfig
+from tfmt.corpus.batches import Corpus, Cursor, Update, open_prepared, prepared_tokenizer, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.device import autocast, pick_device, pick_precision, set_threads
-from tfmt.errors import ConfigError, Interrupted, OutputExists, TfmtError, TrainingError
+from tfmt.errors import ConfigError, Interrupted, TrainingError
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog import RunLog, View
+from tfmt.train.interrupt import Stop, signals_as_wish
 from tfmt.train.loss import loss_sums
 from tfmt.train.optim import lr_at, make_optimizer
+from tfmt.train.run_folder import own_run
 from tfmt.train.validate import Validator
-
-logger = logging.getLogger(__name__)
-
-# what may differ when a stopped run goes on: none of it touches the updates already made, or the order of those to come
-MAY_CHANGE = {
-    f"train.{name}"
-    for name in (
-        "max_steps", "max_epochs", "max_minutes", "log_every", "validate_every", "save_every", "keep", "average",
-    )
-}  # fmt: skip
 
 
 def train(
@@ -58,7 +43,7 @@ def train(
     tokenizer = Tokenizer.load(prepared_tokenizer(folders))
     corpus = open_prepared(folders)
     validator = Validator(cfg, tokenizer) if cfg.data.valid_source else None
-    with _own_run(run, cfg, overwrite=overwrite), RunLog(run / "log.jsonl", view) as log, _signals() as stop:
+    with own_run(run, cfg, overwrite=overwrite), RunLog(run / "log.jsonl", view) as log, signals_as_wish() as stop:
         Trainer(cfg, run, corpus, tokenizer, validator, where, log).run(stop)
 
 
@@ -88,13 +73,14 @@ class Trainer:
         self.meter = Meter(device)
 
     def run(self, stop: Stop) -> None:
-        """Update, log, validate, save, until a limit is reached or a signal comes."""
+        """Update, log, validate, save, until a limit is reached; raises Interrupted when a signal has come."""
         cfg = self.cfg.train
-        if not self._continue() and self._why_end() is None:
-            self._announce("start")
-        if (self.folder / "finished.json").exists() and self._why_end():
+        self._continue()
+        reason = self._why_end()
+        if reason and (self.folder / "finished.json").exists():
             self.log.event("end", step=self.state.step, message=self._finished_message())
             return
+        self._announce()
         updates = updates_from(
             self.corpus,
             self.state.cursor,
@@ -102,40 +88,36 @@ class Trainer:
             micro_batch_tokens=cfg.micro_batch_tokens,
             seed=self.cfg.seed,
         )
-        saved_step = self.state.step
-        reason = self._why_end()
         while reason is None:
-            cursor, update = next(updates)
-            started = time.perf_counter()
-            self.meter.add(*self.update(update), update.num_tokens)
-            self.state = replace(
-                self.state,
-                step=self.state.step + 1,
-                cursor=cursor,
-                tokens_seen=self.state.tokens_seen + update.num_tokens,
-                seconds=self.state.seconds + time.perf_counter() - started,
-            )
+            self._advance(*next(updates))
             reason = self._why_end()
-            step, ends = self.state.step, reason is not None or stop.signal_number != 0
-            if step % cfg.log_every == 0 or ends:
+            step, stops = self.state.step, reason is not None or stop.signal_number != 0
+            if stops or step % cfg.log_every == 0:
                 self._log_training()
-            is_best = (
-                reason is not None or (cfg.validate_every and step % cfg.validate_every == 0)
-            ) and self._validate()
-            if is_best or ends or step % cfg.save_every == 0:
-                self._save(is_best=bool(is_best))
-                saved_step = step
-            if stop.signal_number:
-                break
-        if reason is None:
-            name = signal.Signals(stop.signal_number).name
-            raise Interrupted(
-                stop.signal_number,
-                f"stopped by {name} after update {self.state.step:,}, which is saved; the same command goes on",
-            )
-        if saved_step != self.state.step:
-            self._save(is_best=False)
+            validates = reason is not None or (cfg.validate_every and step % cfg.validate_every == 0)
+            is_best = self._validate() if validates else False
+            if stops or is_best or step % cfg.save_every == 0:
+                self._save(is_best=is_best)
+            if stop.signal_number and reason is None:
+                name = signal.Signals(stop.signal_number).name
+                raise Interrupted(
+                    stop.signal_number,
+                    f"stopped by {name} after update {step:,}, which is saved; the same command goes on",
+                )
         self._finish(reason)
+
+    def _advance(self, cursor: Cursor, update: Update) -> None:
+        """Make one update and move the state past it."""
+        started = time.perf_counter()
+        loss, nll, norm = self.update(update)
+        self.meter.add(loss, nll, norm, update.num_tokens)
+        self.state = replace(
+            self.state,
+            step=self.state.step + 1,
+            cursor=cursor,
+            tokens_seen=self.state.tokens_seen + update.num_tokens,
+            seconds=self.state.seconds + time.perf_counter() - started,
+        )
 
     def update(self, update: Update) -> tuple[Tensor, Tensor, Tensor]:
         """One optimizer step on all of an update's tokens: mean smoothed loss, mean plain loss, gradient norm."""
@@ -158,11 +140,11 @@ class Trainer:
         loss, nll = sums / update.num_tokens
         return loss, nll, norm
 
-    def _continue(self) -> bool:
-        """Go back to the newest whole checkpoint; False when there is none."""
+    def _continue(self) -> None:
+        """Go back to the newest whole checkpoint, where there is one."""
         folder = checkpoint.newest_whole_checkpoint(self.folder)
         if folder is None:
-            return False
+            return
         saved = Tokenizer.load(folder / "tokenizer.model")
         if saved.fingerprint != self.tokenizer.fingerprint:
             raise ConfigError(
@@ -170,14 +152,12 @@ class Trainer:
                 "use that one, or choose another --output"
             )
         self.state = checkpoint.load_state(folder, self.model, self.optimizer)
-        self._announce("resume")
-        return True
 
-    def _announce(self, event: Literal["start", "resume"]) -> None:
+    def _announce(self) -> None:
         step = self.state.step
         how = f"going on after update {step:,}" if step else "starting"
         self.log.event(
-            event,
+            "resume" if step else "start",
             step=step,
             device=str(self.device),
             precision=self.precision,
@@ -365,71 +345,3 @@ class Meter:
         tokens_per_s = self.num_tokens / (time.perf_counter() - self.started)
         self._clear()
         return loss, nll, norm, tokens_per_s
-
-
-class Stop:
-    """Which signal has come; 0: none."""
-
-    signal_number = 0
-
-
-@contextmanager
-def _signals() -> Iterator[Stop]:
-    """Turn Ctrl-C and SIGTERM into a wish to stop; a second one stops at once, the last checkpoint untouched."""
-    stop = Stop()
-
-    def ask_to_stop(number: int, frame: FrameType | None) -> None:
-        if stop.signal_number:
-            raise Interrupted(number, "stopped at once; the same command goes on from the last checkpoint")
-        stop.signal_number = number
-
-    before = {number: signal.signal(number, ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _own_run(run: Path, cfg: RunConfig, *, overwrite: bool) -> Iterator[None]:
-    """Make or take the run folder, alone; raises when it belongs to another configuration or another process."""
-    if run.exists() and not run.is_dir():
-        raise OutputExists(run)
-    if run.is_dir() and any(run.iterdir()) and not (run / "config.toml").exists():
-        raise OutputExists(run)
-    run.mkdir(parents=True, exist_ok=True)
-    lock = (run / ".lock").open("w")
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise TfmtError(f"{run}: another tfmt trains here; wait for it, or choose another --output") from error
-        if (run / "config.toml").exists() and overwrite:
-            for item in run.iterdir():
-                if item.name != ".lock":
-                    shutil.rmtree(item) if item.is_dir() and not item.is_symlink() else item.unlink()
-        if (run / "config.toml").exists():
-            _check_same(load_config(run / "config.toml"), cfg, run)
-        beside = run / ".config.toml.partial"
-        save_config(cfg, beside)
-        beside.replace(run / "config.toml")
-        (run / "checkpoints").mkdir(exist_ok=True)
-        yield
-    finally:
-        lock.close()
-        if not any(item.name != ".lock" for item in run.iterdir()):
-            (run / ".lock").unlink()
-            run.rmdir()
-
-
-def _check_same(old: RunConfig, new: RunConfig, run: Path) -> None:
-    changed = {key: values for key, values in differences(old, new).items() if key not in MAY_CHANGE}
-    if new.train.schedule == "linear" and old.train.max_steps != new.train.max_steps:
-        changed["train.max_steps"] = (old.train.max_steps, new.train.max_steps)  # it shapes the rate
-    if changed:
-        shown = ", ".join(f"{key} was {before!r}, now {after!r}" for key, (before, after) in changed.items())
-        raise ConfigError(
-            f"{run}: was started with another configuration: {shown}; "
-            "undo that, choose another --output, or pass --overwrite to start anew"
-        )
