@@ -92,14 +92,11 @@ def as_line(event: dict[str, Any]) -> str:
         case "train":
             return f"step {event['step']:,}  {_figures(event)}"
         case "validate":
-            scores = f"  BLEU {event['bleu']:.2f}" if "bleu" in event else ""
-            best = "  best so far" if event.get("is_best") else ""
-            return f"step {event['step']:,}  validation  ppl {event['ppl']:.2f}{scores}{best}"
-        case "start" | "resume" | "end" | "note":
-            return str(event["message"])
+            what = f"mean of {event['averaged']} checkpoints" if event["averaged"] else "validation"
+            best = "  best so far" if event["is_best"] else ""
+            return f"step {event['step']:,}  {what}  ppl {event['ppl']:.2f}  BLEU {event['bleu']:.2f}{best}"
         case _:
-            figures = "  ".join(f"{key} {value}" for key, value in event.items() if key not in ("event", "time"))
-            return f"{event['event']}  {figures}"
+            return str(event["message"])
 
 
 def _figures(event: dict[str, Any]) -> str:

@@ -44,7 +44,7 @@ def demo(
         "data.valid_target": _toml(corpus / "valid.en"),
     }
     overrides = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    machine = ("--device", device, "--threads", threads)
+    machine = (*(("--device", device) if device != "auto" else ()), *(("--threads", threads) if threads else ()))
     step.run("train", configs / "demo.toml", *overrides, "--output", run, *machine)
     step.begin("It translates sentences it has never seen")
     step.run("translate", run, "--input", test_source, "--output", translations, "--overwrite", *machine)
@@ -70,7 +70,8 @@ def bundled(name: str) -> Path:
     """A folder of the project that travels in the package; in a checkout, where it stands there."""
     package = Path(__file__).parents[1]
     packaged = package / "bundled" / Path(name).name
-    return packaged if packaged.is_dir() else package.parents[1] / name
+    folder = packaged if packaged.is_dir() else package.parents[1] / name
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 class _Steps:

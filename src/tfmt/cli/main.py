@@ -74,7 +74,8 @@ def run(words: list[str], *, show_traceback: bool = False) -> int:
     except typer.TyperException as error:  # usage: an unknown option, a missing argument
         context = vars(error).get("ctx")
         message = error.format_message().removeprefix("Invalid value: ").rstrip(".")
-        _complain(f"{message}; see {context.command_path if context else 'tfmt'} --help")
+        command = context.command_path if context else "tfmt"
+        _complain(f"{message[:1].lower()}{message[1:]}; see {command} --help")
         return 2
     except BrokenPipeError:
         # the reader of a pipe has left (`| head`): nothing to say, and nothing to flush at exit either

@@ -9,7 +9,7 @@ import json
 import math
 import signal
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -28,7 +28,7 @@ from tfmt.train.interrupt import Stop, signals_as_wish
 from tfmt.train.loss import loss_sums
 from tfmt.train.optim import lr_at, make_optimizer
 from tfmt.train.run_folder import own_run
-from tfmt.train.validate import Validator
+from tfmt.train.validate import Validation, Validator
 
 
 def train(
@@ -223,27 +223,18 @@ class Trainer:
             return False
         started = time.perf_counter()
         found = self.validator(self.model, self.precision)
-        seconds = time.perf_counter() - started
+        self._spend(time.perf_counter() - started)
         is_best = self.state.best is None or found.bleu > self.state.best
-        self._spend(seconds)
         self.state = replace(
             self.state,
             best=found.bleu if is_best else self.state.best,
             best_step=self.state.step if is_best else self.state.best_step,
         )
-        self.log.event(
-            "validate",
-            step=self.state.step,
-            loss=found.loss,
-            nll=found.nll,
-            ppl=found.ppl,
-            bleu=found.bleu,
-            signature=found.signature,
-            is_best=is_best,
-            seconds=seconds,
-            samples=[{"source": s, "translation": t, "reference": r} for s, t, r in found.samples],
-        )
+        self._log_validation(found, is_best=is_best, averaged=0)
         return is_best
+
+    def _log_validation(self, found: Validation, *, is_best: bool, averaged: int) -> None:
+        self.log.event("validate", step=self.state.step, **asdict(found), is_best=is_best, averaged=averaged)
 
     def _save(self, *, is_best: bool) -> None:
         if self.meter.has_unread and not self.meter.is_finite():
@@ -287,16 +278,7 @@ class Trainer:
         found = self.validator(self.model, self.precision) if self.validator else None
         is_best = found is None or self.state.best is None or found.bleu >= self.state.best
         if found is not None:
-            self.log.event(
-                "validate_average",
-                step=self.state.step,
-                loss=found.loss,
-                nll=found.nll,
-                ppl=found.ppl,
-                bleu=found.bleu,
-                signature=found.signature,
-                is_best=is_best,
-            )
+            self._log_validation(found, is_best=is_best, averaged=len(folders))
             if is_best:
                 self.state = replace(self.state, best=found.bleu)
         average = self.folder / "checkpoints" / f"average-{self.state.step:08d}"

@@ -19,6 +19,8 @@ from tfmt.files import read_lines
 from tfmt.model.transformer import Transformer
 from tfmt.train.loss import loss_sums
 
+NUM_SAMPLES = 3
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -29,7 +31,7 @@ class Validation:
     ppl: float
     bleu: float
     signature: str
-    samples: list[tuple[str, str, str]]  # source, translation, reference
+    samples: list[dict[str, str]]  # the first few: source, translation, reference
 
 
 class Validator:
@@ -64,7 +66,12 @@ class Validator:
             ppl=math.exp(min(nll, 700.0)),
             bleu=score.score,
             signature=score.signature,
-            samples=list(zip(self.sources[:3], translations[:3], self.references[:3], strict=True)),
+            samples=[
+                {"source": source, "translation": translation, "reference": reference}
+                for source, translation, reference in zip(
+                    self.sources[:NUM_SAMPLES], translations, self.references, strict=False
+                )
+            ],
         )
 
     @torch.no_grad()
