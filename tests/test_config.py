@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from tfmt.config import ModelConfig, RunConfig, TrainConfig, describe, differences, load_config, save_config
-from tfmt.errors import ConfigError, DataError
+from tfmt.errors import ConfigError
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "configuration.md"
 
@@ -225,10 +225,7 @@ def test_every_section_of_the_defaults_is_checked_like_a_users(tmp_path: Path) -
     assert TrainConfig() == load(tmp_path, "").train
 
 
-def test_require_file_names_the_key(tmp_path: Path) -> None:
-    from tfmt.config import require_file
-
-    (tmp_path / "here").touch()
-    assert require_file(str(tmp_path / "here"), "data.valid_source") == tmp_path / "here"
-    with pytest.raises(DataError, match=r"data\.valid_source: .*nowhere: no such file"):
-        require_file(str(tmp_path / "nowhere"), "data.valid_source")
+@pytest.mark.parametrize("text", ["model = 3\n", 'model = "x"\n', "train = [1]\n"])
+def test_a_value_where_a_section_belongs_is_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=text.split()[0]):
+        load(tmp_path, text)

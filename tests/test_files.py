@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -169,14 +170,29 @@ def test_output_made_meanwhile_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_run_left_is_removed(tmp_path: Path) -> None:
-    stale = tmp_path / ".a[1].txt.999999999.partial"  # no process has this number
-    alive = tmp_path / f".a[1].txt.{os.getppid()}.partial"
-    for path in (stale, alive):
+    machine = socket.gethostname().replace(".", "_")
+    stale = tmp_path / f".a[1].txt.{machine}-999999999.partial"  # no process has this number
+    alive = tmp_path / f".a[1].txt.{machine}-{os.getppid()}.partial"
+    elsewhere = tmp_path / ".a[1].txt.another_machine-999999999.partial"
+    for path in (stale, alive, elsewhere):
         path.write_text("half")
     with whole_file(tmp_path / "a[1].txt") as beside:
         beside.write_text("new")
     assert not stale.exists()
     assert alive.exists()
+    assert elsewhere.exists()
+
+
+def test_folders_made_for_an_output_go_when_it_fails(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    with pytest.raises(ValueError, match="stop"), whole_folder(tmp_path / "old/new1/new2/out"):
+        raise ValueError("stop")
+    assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+
+
+def test_a_device_is_not_replaced() -> None:
+    with pytest.raises(DataError, match="not a regular file"), whole_file(Path("/dev/null"), overwrite=True):
+        pass
 
 
 def test_sha256_is_that_of_the_bytes(tmp_path: Path) -> None:
@@ -185,7 +201,7 @@ def test_sha256_is_that_of_the_bytes(tmp_path: Path) -> None:
 
 
 def test_a_folder_left_aside_by_a_killed_overwrite_comes_back(tmp_path: Path) -> None:
-    aside = tmp_path / ".out.old.999999999.partial"
+    aside = tmp_path / f".out.old.{socket.gethostname().replace('.', '_')}-999999999.partial"
     aside.mkdir()
     (aside / "kept").write_text("old")
     with pytest.raises(OutputExists), whole_folder(tmp_path / "out"):

@@ -56,7 +56,8 @@ class TrainState:
     tokens_seen: int = 0  # target tokens
     seconds: float = 0.0  # of training
     best: float | None = None  # validation BLEU, higher is better
-    best_step: int = 0
+    validated_step: int = 0  # the newest update that was validated
+    data: str = ""  # fingerprint of the corpus
 
 
 def save_model(
@@ -88,7 +89,7 @@ def save_checkpoint(
         _write_model(beside, model, config, tokenizer)
         (beside / "state").mkdir()
         _save_tensors(_optimizer_tensors(model, optimizer), beside / "state/optimizer.safetensors")
-        _save_tensors(_random_state(), beside / "state/random.safetensors")
+        _save_tensors(_random_state(model.device), beside / "state/random.safetensors")
         (beside / "state/train.json").write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
         _write_manifest(beside, model, state.step)
 
@@ -128,7 +129,7 @@ def load_state(folder: Path, model: Transformer, optimizer: torch.optim.Optimize
     """Put weights, optimizer and random state back as they were when `folder` was saved."""
     load_weights(model, folder)
     _restore_optimizer(model, optimizer, _load_tensors(folder / "state/optimizer.safetensors"))
-    _restore_random_state(_load_tensors(folder / "state/random.safetensors"))
+    _restore_random_state(_load_tensors(folder / "state/random.safetensors"), model.device)
     values = json.loads((folder / "state/train.json").read_text(encoding="utf-8"))
     return TrainState(**(values | {"cursor": Cursor(**values["cursor"])}))
 
@@ -168,6 +169,16 @@ def checkpoints(run: Path) -> list[Path]:
     return sorted((run / "checkpoints").glob("step-*[0-9]"))
 
 
+def regular_checkpoints(run: Path, save_every: int) -> list[Path]:
+    """Those due by `save_every`, and the newest: what a run that was never stopped would have saved as well."""
+    folders = checkpoints(run)
+    return [
+        folder
+        for folder in folders
+        if int(folder.name.removeprefix("step-")) % save_every == 0 or folder == folders[-1]
+    ]
+
+
 def checkpoint_folder(run: Path, step: int) -> Path:
     return run / "checkpoints" / f"step-{step:08d}"
 
@@ -192,11 +203,12 @@ def link(run: Path, name: str, folder: Path) -> None:
     beside.replace(run / name)
 
 
-def prune(run: Path, keep: int) -> None:
-    """Delete all but the newest `keep` checkpoints and those that `best` and `last` point at."""
+def prune(run: Path, keep: int, save_every: int) -> None:
+    """Delete all but the newest `keep` regular checkpoints and those that `best` and `last` point at."""
     linked = {(run / name).resolve() for name in ("best", "last")}
-    for folder in checkpoints(run)[:-keep]:
-        if folder.resolve() not in linked:
+    kept = regular_checkpoints(run, save_every)[-keep:]
+    for folder in checkpoints(run):
+        if folder not in kept and folder.resolve() not in linked:
             # renamed first: a kill while deleting leaves no half folder that looks like a checkpoint
             doomed = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
             folder.rename(doomed)
@@ -279,15 +291,14 @@ def _restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tenso
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def _random_state() -> dict[str, Tensor]:
+def _random_state(device: torch.device) -> dict[str, Tensor]:
     states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states |= {f"cuda:{number}": state for number, state in enumerate(torch.cuda.get_rng_state_all())}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
     return states
 
 
-def _restore_random_state(states: Mapping[str, Tensor]) -> None:
+def _restore_random_state(states: Mapping[str, Tensor], device: torch.device) -> None:
     torch.set_rng_state(states["cpu"])
-    for name, state in states.items():
-        if name != "cpu" and torch.cuda.is_available() and int(name.partition(":")[2]) < torch.cuda.device_count():
-            torch.cuda.set_rng_state(state, name)
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"], device)

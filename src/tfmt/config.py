@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tfmt.errors import ConfigError, DataError
+from tfmt.errors import ConfigError
 
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 
@@ -62,6 +62,8 @@ class ModelConfig(_Section):
     @model_validator(mode="before")
     @classmethod
     def _derive_head_widths(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(values, dict):
+            return values
         values = dict(values)
         d_model = values.get("d_model", cls.model_fields["d_model"].default)
         num_heads = values.get("num_heads", cls.model_fields["num_heads"].default)
@@ -85,7 +87,7 @@ class TrainConfig(_Section):
         description="target tokens an update (padding not counted), gathered from micro-batches",
     )
     micro_batch_tokens: int = Field(
-        default=4096,
+        default=8192,
         ge=1,
         description="tokens that go through the model at once, of the larger side; less needs less memory",
     )
@@ -299,10 +301,3 @@ def _allowed(field: Any) -> str:
         if hasattr(constraint, name)
     ]
     return ", ".join(bounds)
-
-
-def require_file(path: str, key: str) -> Path:
-    """The path a configuration key names; raises DataError naming the key when nothing is there."""
-    if not Path(path).is_file():
-        raise DataError(f"{key}: {path}: no such file")
-    return Path(path)

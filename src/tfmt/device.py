@@ -42,6 +42,13 @@ def pick_precision(precision: Precision, device: torch.device) -> Literal["fp32"
     return "bf16" if _multiplies_bf16(device) else "fp32"
 
 
+def pick_decode_precision(precision: Precision, device: torch.device) -> Literal["fp32", "bf16"]:
+    """What "auto" means for translating: fp32 on a CPU, where then neither batch nor neighbours change a word."""
+    if precision == "auto" and device.type == "cpu":
+        return "fp32"
+    return pick_precision(precision, device)
+
+
 def autocast(precision: Literal["fp32", "bf16"], device: torch.device) -> torch.autocast:
     """The context in which matrix products run in that format; everything delicate stays in fp32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")

@@ -15,6 +15,7 @@ import lzma
 import os
 import re
 import shutil
+import socket
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -111,33 +112,29 @@ def sha256(path: Path) -> str:
 def whole_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a path beside `path` to write to; it takes the name `path` only when the block ends well."""
     check_output(path, overwrite=overwrite)
-    beside = _beside(path)
-    try:
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path}: is not a regular file, and cannot be replaced; choose another --output")
+    with _room_beside(path) as beside:
         yield beside
         _sync(beside)
         if not overwrite:
             check_output(path, overwrite=False)
         beside.replace(path)
         _sync(path.parent)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 @contextmanager
 def whole_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield an empty folder beside `path`; it takes the name `path` only when the block ends well."""
     check_output(path, overwrite=overwrite)
-    beside = _beside(path)
-    beside.mkdir()
-    try:
+    with _room_beside(path) as beside:
+        beside.mkdir()
         yield beside
         for file in sorted(beside.rglob("*")):
             _sync(file)
         _sync(beside)
         check_output(path, overwrite=overwrite)
         _take_place(beside, path)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 def check_output(path: Path, *, overwrite: bool) -> None:
@@ -151,19 +148,44 @@ def check_output(path: Path, *, overwrite: bool) -> None:
         raise DataError(f"{path}: cannot be made, since {above} is read-only; choose another --output")
 
 
-def _beside(path: Path) -> Path:
+@contextmanager
+def _room_beside(path: Path) -> Iterator[Path]:
+    """A free name beside `path`; whatever the block leaves there, and the folders made for it, go if it fails."""
+    made = [folder for folder in path.absolute().parents if not folder.exists()]  # the innermost first
     path.parent.mkdir(parents=True, exist_ok=True)
+    _clear_left_overs(path)
+    beside = path.parent / f".{path.name}.{_owner()}.partial"
+    try:
+        yield beside
+    except BaseException:
+        _remove(beside)
+        for folder in made:
+            try:
+                folder.rmdir()
+            except OSError:  # somebody else has put something there
+                break
+        raise
+    _remove(beside)
+
+
+def _clear_left_overs(path: Path) -> None:
+    """Delete what killed runs of this machine left beside `path`; what a living run writes is not ours to touch."""
     for left_over in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        owner = re.search(r"\.(\d+)\.partial$", left_over.name)
-        if not owner or _is_running(int(owner[1])):
-            continue  # a living run's is not ours to touch
+        owner = re.search(r"([^.]+)-(\d+)\.partial$", left_over.name)
+        if not owner or owner[1] != _machine() or _is_running(int(owner[2])):
+            continue
         if left_over.name.startswith(f".{path.name}.old.") and not path.exists():
             left_over.rename(path)  # killed between the two renames of an overwrite: the old folder is still whole
-        elif left_over.is_dir():
-            shutil.rmtree(left_over)
         else:
-            left_over.unlink()
-    return path.parent / f".{path.name}.{os.getpid()}.partial"
+            _remove(left_over)
+
+
+def _owner() -> str:
+    return f"{_machine()}-{os.getpid()}"
+
+
+def _machine() -> str:
+    return socket.gethostname().replace(".", "_")
 
 
 def _is_running(pid: int) -> bool:
@@ -181,14 +203,25 @@ def _is_running(pid: int) -> bool:
 def _take_place(beside: Path, path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         # a folder cannot be replaced in one call: the old one steps aside, and is deleted last
-        aside = path.parent / f".{path.name}.old.{os.getpid()}.partial"
+        aside = path.parent / f".{path.name}.old.{_owner()}.partial"
         path.rename(aside)
-        beside.rename(path)
+        try:
+            beside.rename(path)
+        except BaseException:
+            aside.rename(path)
+            raise
         shutil.rmtree(aside)
     else:
         path.unlink(missing_ok=True)
         beside.rename(path)
     _sync(path.parent)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:

@@ -28,6 +28,7 @@ class RunLog:
     """Appends events to a file, each line whole, and tells a view."""
 
     def __init__(self, path: Path, view: View) -> None:
+        _end_half_line(path)
         self._file = path.open("a", encoding="utf-8")
         self._view = view
 
@@ -45,6 +46,13 @@ class RunLog:
     ) -> None:
         self._view.close()
         self._file.close()
+
+
+def _end_half_line(path: Path) -> None:
+    """A killed process can leave half a line; the next event starts on a new one."""
+    if path.exists() and path.read_bytes()[-1:] not in (b"", b"\n"):
+        with path.open("ab") as file:
+            file.write(b"\n")
 
 
 def view_for_stderr() -> View:
@@ -74,9 +82,9 @@ class LiveView:
             refresh_per_second=4,
         )
         self._task = self._progress.add_task("train", total=1.0, step=0, figures="")
-        self._progress.start()
 
     def show(self, event: dict[str, Any]) -> None:
+        self._progress.start()  # at the first event, since `close` follows for certain only then; again: no effect
         if event["event"] == "train":
             self._progress.update(self._task, completed=event["progress"], step=event["step"], figures=_figures(event))
         else:

@@ -90,8 +90,8 @@ def test_encode_prepare_load_decode_is_identity(tokenizer: Tokenizer, tmp_path: 
         filters=FilterConfig(max_ratio=0),
     )
     stored = datasets.load_from_disk(str(tmp_path / "out" / "dataset"))
-    assert tokenizer.decode_batch(stored["source"]) == sources
-    assert tokenizer.decode_batch(stored["target"]) == targets
+    assert [tokenizer.decode(ids) for ids in stored["source"]] == sources
+    assert [tokenizer.decode(ids) for ids in stored["target"]] == targets
     assert (tmp_path / "out" / "tokenizer.model").is_file()
     assert Tokenizer.load(tmp_path / "out" / "tokenizer.model").fingerprint == tokenizer.fingerprint
 

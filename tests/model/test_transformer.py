@@ -166,6 +166,12 @@ def test_dropout_stands_where_the_paper_has_it_and_nowhere_else():
     blocks = [f"encoder.{i}" for i in range(2)] + [f"decoder.{i}" for i in range(2)]
     expected = {""} | {f"{block}.{part}_residual" for block in blocks for part in ("self", "feed_forward")}
     assert places == expected | {f"decoder.{i}.cross_residual" for i in range(2)}
+    # and no other draw is made: with these switched off, training mode is evaluation mode
+    for module in model.modules():
+        if isinstance(module, Dropout):
+            module.share = 0.0
+    expected_BTV = model.decode(TGT_BT, model.encode(SRC_BS))
+    assert model.train().decode(TGT_BT, model.encode(SRC_BS)).equal(expected_BTV)
 
 
 def test_initial_weights_have_the_stated_spread():

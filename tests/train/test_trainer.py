@@ -13,14 +13,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tfmt.config import RunConfig
+from tfmt.config import RunConfig, save_config
 from tfmt.corpus.batches import Corpus, Cursor, Side, open_prepared, updates_from
 from tfmt.corpus.filters import FilterConfig
 from tfmt.corpus.prepare import prepare
 from tfmt.corpus.readers import read_text_pairs
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.decode.translator import Translator
-from tfmt.errors import ConfigError, DataError, Interrupted, OutputExists, TfmtError, TrainingError
+from tfmt.errors import ConfigError, DataError, Interrupted, TfmtError, TrainingError
 from tfmt.evaluate.scores import bleu
 from tfmt.files import read_lines
 from tfmt.train.trainer import Trainer, train
@@ -71,8 +71,8 @@ def losses(run: Path) -> dict[int, float]:
     return {event["step"]: event["loss"] for event in events(run, "train")}
 
 
-def weights(run: Path) -> dict[str, torch.Tensor]:
-    return load_file(run / "last/model.safetensors")
+def weights(run: Path, link: str = "last") -> dict[str, torch.Tensor]:
+    return load_file(run / link / "model.safetensors")
 
 
 def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
@@ -80,37 +80,42 @@ def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 
 TRAIN_IN_A_NEW_PROCESS = """
+import os
 import sys
 import torch
 from pathlib import Path
 from tfmt.config import load_config
 from tfmt.runlog import PlainView
-from tfmt.train.trainer import train
+from tfmt.train.trainer import Trainer, train
+
+file, run, signal_number, *overrides = sys.argv[1:]
+update = Trainer.update
+
+def update_or_be_hit(self, batches):
+    if int(signal_number) and self.state.step == 30:
+        os.kill(os.getpid(), int(signal_number))
+    return update(self, batches)
+
+Trainer.update = update_or_be_hit
 torch.set_num_threads(1)
-train(load_config(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[2]), view=PlainView(), device="cpu")
+train(load_config(Path(file), overrides), Path(run), view=PlainView(), device="cpu")
 """
 
 
-def start_process(cfg: RunConfig, run: Path, *overrides: str) -> subprocess.Popen:
-    from tfmt.config import save_config
-
+def run_in_new_process(cfg: RunConfig, run: Path, *overrides: str, signal_number: int = 0) -> int:
+    """Train in another process, which is hit by the signal at its 31st update; its exit status."""
     file = run.parent / f"{run.name}.toml"
     save_config(cfg, file)
-    return subprocess.Popen(
-        [sys.executable, "-c", TRAIN_IN_A_NEW_PROCESS, str(file), str(run), *overrides],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = [sys.executable, "-c", TRAIN_IN_A_NEW_PROCESS, str(file), str(run), str(int(signal_number)), *overrides]
+    return subprocess.run(words, capture_output=True, check=False).returncode
 
 
 @pytest.mark.slow
 def test_forty_updates_equal_twenty_a_new_process_and_twenty(tmp_path, prepared, toy):
     cfg = config(prepared, toy)
     run_training(cfg, tmp_path / "straight")
-    for overrides in (["train.max_steps=20"], []):
-        with start_process(cfg, tmp_path / "halves", *overrides) as process:
-            process.communicate()
-        assert process.returncode == 0
+    assert run_in_new_process(cfg, tmp_path / "halves", "train.max_steps=20") == 0
+    assert run_in_new_process(cfg, tmp_path / "halves") == 0
     assert events(tmp_path / "halves", "resume")[0]["step"] == 20
     assert losses(tmp_path / "halves") == losses(tmp_path / "straight")
     assert equal(weights(tmp_path / "halves"), weights(tmp_path / "straight"))
@@ -121,21 +126,15 @@ def test_forty_updates_equal_twenty_a_new_process_and_twenty(tmp_path, prepared,
 @pytest.mark.slow
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_signal_in_the_middle_changes_nothing(tmp_path, prepared, signal_number):
-    cfg = config(prepared, max_steps=120, save_every=7, validate_every=0)
+    cfg = config(prepared, max_steps=45, save_every=7, validate_every=0, average=3)
     run_training(cfg, tmp_path / "straight")
-    with start_process(cfg, tmp_path / "hit") as process:
-        assert process.stderr
-        for line in process.stderr:
-            if line.startswith("step 30 "):
-                break
-        process.send_signal(signal_number)
-        process.communicate()
-    assert process.returncode != 0
+    assert run_in_new_process(cfg, tmp_path / "hit", signal_number=signal_number) != 0
     run_training(cfg, tmp_path / "hit")
-    resumed_at = events(tmp_path / "hit", "resume")[0]["step"]
-    assert 28 <= resumed_at < 120
+    saved = 28 if signal_number == signal.SIGKILL else 31
+    assert events(tmp_path / "hit", "resume")[0]["step"] == saved
     assert losses(tmp_path / "hit") == losses(tmp_path / "straight")
     assert equal(weights(tmp_path / "hit"), weights(tmp_path / "straight"))
+    assert equal(weights(tmp_path / "hit", "best"), weights(tmp_path / "straight", "best"))  # the averages
 
 
 def test_a_signal_saves_and_gives_its_status(tmp_path, prepared, monkeypatch):
@@ -255,7 +254,7 @@ def test_another_configuration_is_refused_and_the_difference_named(tmp_path, pre
 def test_a_folder_that_is_no_run_is_left_alone(tmp_path, prepared):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/letter.txt").write_text("dear")
-    with pytest.raises(OutputExists):
+    with pytest.raises(DataError, match=r"holds letter\.txt and no config\.toml"):
         run_training(config(prepared), tmp_path / "mine", overwrite=True)
     assert [file.name for file in (tmp_path / "mine").iterdir()] == ["letter.txt"]
 
@@ -270,7 +269,8 @@ def test_two_trainings_do_not_share_a_folder(tmp_path, prepared):
             run_training(config(prepared, max_steps=2), tmp_path / "run")
 
 
-def test_what_is_not_finite_is_never_saved(tmp_path, prepared, monkeypatch):
+@pytest.mark.parametrize("validate_every", [0, 15])
+def test_what_is_not_finite_is_never_saved(tmp_path, prepared, toy, monkeypatch, validate_every):
     original = Trainer.update
 
     def update_with_nan(self, update):
@@ -280,7 +280,7 @@ def test_what_is_not_finite_is_never_saved(tmp_path, prepared, monkeypatch):
 
     monkeypatch.setattr(Trainer, "update", update_with_nan)
     with pytest.raises(TrainingError, match="near update"):
-        run_training(config(prepared, log_every=100), tmp_path / "run")
+        run_training(config(prepared, toy, log_every=100, validate_every=validate_every), tmp_path / "run")
     assert (tmp_path / "run/last").resolve().name == "step-00000010"
 
 
@@ -304,3 +304,65 @@ def test_the_toy_task_is_learnt(tmp_path, prepared, toy):
     run_training(cfg, tmp_path / "run")
     found = [event["ppl"] for event in events(tmp_path / "run", "validate")]
     assert found[-1] < 0.8 * found[0]
+
+
+def test_a_signal_at_a_validation_saves_first_and_validates_on_return(tmp_path, prepared, toy, monkeypatch):
+    cfg = config(prepared, toy, max_steps=20)
+    run_training(cfg, tmp_path / "straight")
+    original = Trainer.update
+
+    def update_then_signal(self, update):
+        if self.state.step == 9:
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(self, update)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "update", update_then_signal)
+        with pytest.raises(Interrupted, match="after update 10"):
+            run_training(cfg, tmp_path / "hit")
+    assert not events(tmp_path / "hit", "validate")
+    run_training(cfg, tmp_path / "hit")
+    validations = [
+        [(e["step"], e["nll"], e["bleu"]) for e in events(tmp_path / r, "validate")] for r in ("straight", "hit")
+    ]
+    assert validations[0] == validations[1]
+    assert equal(weights(tmp_path / "hit"), weights(tmp_path / "straight"))
+
+
+def test_a_run_gone_on_never_takes_a_worse_model_for_its_best(tmp_path, prepared, toy):
+    run_training(config(prepared, toy, max_steps=4), tmp_path / "run")
+    summary = json.loads((tmp_path / "run/finished.json").read_text())
+    (tmp_path / "run/finished.json").write_text(json.dumps(summary | {"best_bleu": 99.0}))
+    run_training(config(prepared, toy, max_steps=8), tmp_path / "run")
+    assert (tmp_path / "run/best").resolve().name == "step-00000004"
+    assert json.loads((tmp_path / "run/finished.json").read_text())["best_bleu"] == 99.0
+
+
+def test_an_end_cut_off_is_made_up_for(tmp_path, prepared):
+    run_training(config(prepared, max_steps=4, average=2, save_every=2), tmp_path / "run")
+    first_summary = (tmp_path / "run/finished.json").read_text()
+    run_training(config(prepared, max_steps=8, average=2, save_every=2), tmp_path / "run")
+    (tmp_path / "run/finished.json").write_text(first_summary)  # as if killed before the second was written
+    run_training(config(prepared, max_steps=8, average=2, save_every=2), tmp_path / "run")
+    assert json.loads((tmp_path / "run/finished.json").read_text())["step"] == 8
+
+
+def test_other_data_under_the_same_name_is_noticed(tmp_path, prepared, toy):
+    import shutil
+
+    folder = tmp_path / "prepared"
+    shutil.copytree(prepared, folder)
+    run_training(config(folder, max_steps=2), tmp_path / "run")
+    shutil.rmtree(folder)
+    pairs = list(read_text_pairs(toy.source, toy.target))[:-1]
+    prepare(pairs, Tokenizer.load(toy.tokenizer), folder, filters=FilterConfig(), inputs=["toy"])
+    with pytest.raises(ConfigError, match="holds other pairs"):
+        run_training(config(folder, max_steps=4), tmp_path / "run")
+
+
+def test_a_folder_from_a_run_killed_at_its_start_is_taken(tmp_path, prepared):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/.lock").touch()
+    (tmp_path / "run/.config.toml.host-1.partial").touch()
+    run_training(config(prepared, max_steps=1), tmp_path / "run")
+    assert (tmp_path / "run/last").exists()

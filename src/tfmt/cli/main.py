@@ -67,7 +67,8 @@ def run(words: list[str], *, show_traceback: bool = False) -> int:
     """Run one command given as its words, and return its exit status."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
-    _show_warnings()
+    logger, handler = logging.getLogger("tfmt"), _OneLine(logging.WARNING)
+    logger.addHandler(handler)
     try:
         result = app(words or ["--help"], prog_name="tfmt", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -89,6 +90,8 @@ def run(words: list[str], *, show_traceback: bool = False) -> int:
             traceback.print_exc()
         _complain(_one_line(error))
         return _exit_status(error)
+    finally:
+        logger.removeHandler(handler)
 
 
 class _Stopped(BaseException):
@@ -105,12 +108,6 @@ class _OneLine(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr, flush=True)
-
-
-def _show_warnings() -> None:
-    logger = logging.getLogger("tfmt")
-    logger.handlers = [_OneLine(logging.WARNING)]
-    logger.propagate = False
 
 
 def _complain(message: str) -> None:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfmt.cli.options import Overwrite
 from tfmt.errors import DataError
 
 if TYPE_CHECKING:
     from tfmt.corpus.prepare import PrepareReport
     from tfmt.corpus.readers import Pair
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def prepare(
@@ -52,7 +53,7 @@ def prepare(
     drop_identical: Annotated[
         bool, typer.Option("--drop-identical", help="Drop a pair whose sides are the same text.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the corpus that stands at --output.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Clean, encode and store a corpus for training.
 
@@ -105,7 +106,7 @@ def _inputs(
         raise DataError("nothing to prepare; give --source FILE --target FILE, or --corpus FILE")
     for name, value in (("--format", kind), ("--columns", columns)):
         if value and not corpora:
-            log.warning("%s has no effect without --corpus", name)
+            logger.warning("%s has no effect without --corpus", name)
     picked = parse_columns(columns)
     readers = [read_text_pairs(*paths) for paths in zip(sources, targets, strict=True)]
     readers += [
@@ -153,13 +154,11 @@ def _progress() -> Iterator[Callable[[int], None] | None]:
 
 
 def _print(report: PrepareReport, output: Path) -> None:
+    from tfmt.corpus.prepare import list_reasons
+
     line = f"kept {report.kept:,} of {report.seen:,} pairs"
     if report.dropped:
-        reasons = ", ".join(
-            f"{reason} {count:,} ({report.examples[reason][0]['where']}{', ...' if count > 1 else ''})"
-            for reason, count in report.dropped.items()
-        )
-        line += f"; dropped {report.seen - report.kept:,}: {reasons}"
+        line += f"; dropped {report.seen - report.kept:,}: {list_reasons(report.dropped, report.examples)}"
     typer.echo(line)
     typer.echo(f"tokens: source {report.tokens['source']:,}, target {report.tokens['target']:,}")
     typer.echo(f"dataset: {output / 'dataset'}")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tfmt.cli.options import Overwrite
+
 
 def train_tokenizer(
     files: Annotated[
@@ -39,7 +41,7 @@ def train_tokenizer(
     columns: Annotated[str, typer.Option(metavar="N,M", help="Columns to read of a .tsv, from 1.")] = "",
     source_language: Annotated[str, typer.Option(help="Key of a .jsonl's source, such as de.")] = "",
     target_language: Annotated[str, typer.Option(help="Key of a .jsonl's target.")] = "",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what stands at --output.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Make one byte-pair vocabulary from all the files given.
 

@@ -30,7 +30,9 @@ def translate(
     ] = None,
     length_penalty_alpha: Annotated[
         float | None,
-        typer.Option(min=0, metavar="A", help="Higher favours longer translations.", show_default="the model's"),
+        typer.Option(
+            min=0, max=10, metavar="A", help="Higher favours longer translations.", show_default="the model's"
+        ),
     ] = None,
     num_best: Annotated[
         int,
@@ -79,12 +81,11 @@ def _write(translations: Iterable[Translation], out: TextIO, *, as_json: bool) -
     num_truncated = 0
     for translation in translations:
         if as_json:
-            print(json.dumps(asdict(translation), ensure_ascii=False), file=out)
+            print(json.dumps(asdict(translation), ensure_ascii=False), file=out, flush=True)
         else:
             # a model can make any character, line ends among them
-            print(translation.text.replace("\r", " ").replace("\n", " "), file=out)
+            print(translation.text.replace("\r", " ").replace("\n", " "), file=out, flush=True)
         num_truncated += "truncated" in translation.flags
-    out.flush()
     if num_truncated:
         typer.echo(
             f"note: {num_truncated} translations ended at the length limit (decode.max_length_ratio)",

@@ -9,8 +9,8 @@ Letters: B sentences · S source length · T target length.
 
 from __future__ import annotations
 
+import hashlib
 import json
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +22,6 @@ from torch import Tensor
 
 from tfmt.errors import DataError
 from tfmt.special_ids import BOS, EOS, PAD
-
-logger = logging.getLogger(__name__)
 
 Ids = NDArray[np.integer]
 
@@ -66,26 +64,32 @@ class Side:
     def rectangle(self, pairs: NDArray[np.int64], *, first: int | None = None, last: int | None = None) -> Tensor:
         """The sentences of these pairs, (B, longest), with an id put before or after each."""
         lengths = self.lengths[pairs]
-        ids = np.full((len(pairs), int(lengths.max())), PAD, dtype=np.int64)
-        for row, pair in enumerate(pairs):
-            start = 0 if first is None else 1
-            ids[row, start : start + lengths[row] - 1] = self.values[self.offsets[pair] : self.offsets[pair + 1]]
+        column = np.arange(lengths.max())
+        is_text = column < lengths[:, None] - 1  # all but the id that is added
+        place = (self.offsets[pairs, None] + column)[is_text]
+        ids = np.full(is_text.shape, PAD, dtype=np.int64)
         if first is not None:
             ids[:, 0] = first
+            ids[:, 1:][is_text[:, :-1]] = self.values[place]
         if last is not None:
+            ids[is_text] = self.values[place]
             ids[np.arange(len(pairs)), lengths - 1] = last
         return torch.from_numpy(ids)
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Prepared pairs, as numbers; memory-mapped where they come from disk."""
+    """Prepared pairs, as numbers."""
 
     source: Side
     target: Side
 
     def __len__(self) -> int:
         return len(self.source.lengths)
+
+    def fingerprint(self) -> str:
+        """A hash of all lengths, which are what the order of updates depends on."""
+        return hashlib.sha256(self.source.lengths.tobytes() + self.target.lengths.tobytes()).hexdigest()
 
     def batch(self, pairs: NDArray[np.int64]) -> Batch:
         return Batch(
@@ -107,42 +111,41 @@ class Update:
 def plan_epoch(corpus: Corpus, *, batch_tokens: int, micro_batch_tokens: int, seed: int, epoch: int) -> list[Update]:
     """All updates of one epoch; each pair stands in exactly one.
 
-    The tokens of an epoch are shared out evenly, so that no small update is left over at its end. A corpus of fewer
-    than `batch_tokens` target tokens makes one update an epoch.
+    A micro-batch keeps to both budgets; an update gathers as many as come nearest to `batch_tokens`. They are dealt out
+    evenly, so that no small update is left over. A corpus of fewer tokens than that makes one update an epoch.
     """
     generator = np.random.default_rng((seed, epoch))
-    longer = np.maximum(corpus.source.lengths, corpus.target.lengths)
+    source, target = corpus.source.lengths, corpus.target.lengths
+    longer = np.maximum(source, target)
     shuffled = generator.permutation(len(corpus))
     # sorting by both lengths keeps padding low on both sides; a stable sort keeps the shuffle among equals
-    by_length = shuffled[np.lexsort((corpus.source.lengths[shuffled], longer[shuffled]))]
-    micro_batches = _cut(by_length, longer, min(micro_batch_tokens, batch_tokens))
+    by_length = shuffled[np.lexsort((source[shuffled], longer[shuffled]))]
+    micro_batches = _cut(by_length, (longer, micro_batch_tokens), (target, batch_tokens))
     order = generator.permutation(len(micro_batches))
-    tokens = np.array([corpus.target.lengths[pairs].sum() for pairs in micro_batches], dtype=np.int64)[order]
-    ends = np.cumsum(tokens)
-    num_updates = min(max(1, round(int(ends[-1]) / batch_tokens)), len(micro_batches))
-    shares = np.minimum((ends - tokens / 2) * num_updates // ends[-1], num_updates - 1).astype(np.int64)
-    updates = []
-    for share in range(num_updates):
-        members = np.flatnonzero(shares == share)
-        if len(members):
-            updates.append(Update([micro_batches[order[member]] for member in members], int(tokens[members].sum())))
-    return updates
+    per_update = max(1, round(batch_tokens * len(micro_batches) / int(target.sum())))
+    num_updates = max(1, round(len(micro_batches) / per_update))
+    return [
+        Update([micro_batches[number] for number in share], sum(int(target[micro_batches[n]].sum()) for n in share))
+        for share in np.array_split(order, num_updates)
+    ]
 
 
 def cut_by_length(corpus: Corpus, max_tokens: int) -> list[NDArray[np.int64]]:
     """All pairs, those of like length together, at most `max_tokens` of the longer side in each group."""
     longer = np.maximum(corpus.source.lengths, corpus.target.lengths)
-    return _cut(np.argsort(longer, kind="stable"), longer, max_tokens)
+    return _cut(np.argsort(longer, kind="stable"), (longer, max_tokens))
 
 
-def _cut(pairs: NDArray[np.int64], lengths: NDArray[np.int64], max_tokens: int) -> list[NDArray[np.int64]]:
-    """Cut an order of pairs into groups whose lengths sum to at most `max_tokens`, or which hold one pair."""
-    groups, start, tokens = [], 0, 0
-    for place, length in enumerate(lengths[pairs].tolist()):
-        if tokens + length > max_tokens and place > start:
+def _cut(pairs: NDArray[np.int64], *budgets: tuple[NDArray[np.int64], int]) -> list[NDArray[np.int64]]:
+    """Cut an order of pairs into groups whose lengths sum to at most each budget, or which hold one pair."""
+    groups, start = [], 0
+    used = [0] * len(budgets)
+    columns = [lengths[pairs].tolist() for lengths, _ in budgets]
+    for place, lengths in enumerate(zip(*columns, strict=True)):
+        used = [tokens + length for tokens, length in zip(used, lengths, strict=True)]
+        if place > start and any(tokens > budget for tokens, (_, budget) in zip(used, budgets, strict=True)):
             groups.append(pairs[start:place])
-            start, tokens = place, 0
-        tokens += length
+            start, used = place, list(lengths)
     groups.append(pairs[start:])
     return groups
 

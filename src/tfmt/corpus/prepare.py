@@ -188,11 +188,16 @@ def _nothing_left(counts: FilterReport, inputs: Sequence[str]) -> str:
     names = ", ".join(inputs)
     if not counts.seen:
         return f"{names}: no pairs in it"
-    reasons = ", ".join(
-        f"{reason} {count:,} ({counts.examples[reason][0]['where']}{', ...' if count > 1 else ''})"
-        for reason, count in _most_first(counts.dropped).items()
-    )
+    reasons = list_reasons(_most_first(counts.dropped), counts.examples)
     return f"{names}: none of {counts.seen:,} pairs is left; dropped {reasons}"
+
+
+def list_reasons(dropped: dict[str, int], examples: dict[str, list[dict[str, str]]]) -> str:
+    """Each reason with its count and where its first pair stands, on one line."""
+    return ", ".join(
+        f"{reason} {count:,} ({examples[reason][0]['where']}{', ...' if count > 1 else ''})"
+        for reason, count in dropped.items()
+    )
 
 
 def _most_first(dropped: dict[str, int]) -> dict[str, int]:

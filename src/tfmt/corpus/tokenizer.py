@@ -33,7 +33,7 @@ _TRAINING_THREADS = 4  # written into the model: fixed, or the bytes would depen
 _LOG_ERRORS_ONLY = 2
 _BATCH_FOR_THREADS = 500  # fewer texts are encoded sooner than threads start
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,14 @@ def train_tokenizer(
             raise DataError(f"{', '.join(map(str, files))}: no text to train a tokenizer on")
         lines_used = len(sample)
         if lines_seen > lines_used:
-            log.warning(f"training on a sample of {lines_used:,} of {lines_seen:,} lines; --max-lines sets how many")
+            logger.warning(f"training on a sample of {lines_used:,} of {lines_seen:,} lines; --max-lines sets how many")
         model = _train(sample, vocab_size, character_coverage)
         beside.write_bytes(model)
     size = Tokenizer(model).vocab_size
     if size < vocab_size:
-        log.warning(f"--vocab-size {vocab_size:,} is more than the text supports; made the largest possible, {size:,}")
+        logger.warning(
+            f"--vocab-size {vocab_size:,} is more than the text supports; made the largest possible, {size:,}"
+        )
     return TokenizerReport(size, vocab_size, lines_seen, lines_used)
 
 
@@ -116,14 +118,6 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids; special ids say nothing, bytes that are not UTF-8 become U+FFFD."""
         return _unescape(self._model.decode([int(id) for id in ids if id > UNK]))
-
-    def decode_batch(self, batch: Sequence[Sequence[int]]) -> list[str]:
-        return [self.decode(ids) for ids in batch]
-
-    def piece(self, id: int) -> str:
-        """How an id looks in the vocabulary: "▁the", "<0x41>", "</s>"."""
-        text: str = self._model.id_to_piece(int(id))
-        return text
 
 
 def _texts(path: Path, columns: tuple[int, int] | None, source_language: str, target_language: str) -> Iterator[str]:

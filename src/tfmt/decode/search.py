@@ -1,7 +1,8 @@
 """Beam search with exact stopping: a sentence ends when no hypothesis still growing can beat those that have ended.
 
 Letters: B sentences still searched · K beam · R rows (B x K) · S source length · T target tokens so far ·
-V vocabulary · C candidates (2K). Scores are in nats.
+V vocabulary · A all continuations of a sentence (K x V) · C the best of them (2K) · E hypotheses that end.
+Scores are in nats.
 """
 
 from __future__ import annotations
@@ -49,9 +50,11 @@ def beam_search(scorer: Scorer[Any], src_BS: Tensor, cfg: DecodeConfig, *, num_b
     """
     batch, beam, device = len(src_BS), cfg.beam, src_BS.device
     num_best = min(num_best, beam)
-    limits = [max_target_length(int(length) - 1, cfg) for length in (src_BS != PAD).sum(dim=1)]
+    limits = [max_target_length(length - 1, cfg) for length in (src_BS != PAD).sum(dim=1).tolist()]
     ended: list[list[Hypothesis]] = [[] for _ in range(batch)]
     alive = list(range(batch))  # which sentence each of the B is
+
+    never = torch.tensor([PAD, BOS, UNK], device=device)
 
     state = scorer.start(src_BS, beam)
     prefix_RT = torch.full((batch * beam, 1), BOS, device=device)
@@ -60,23 +63,29 @@ def beam_search(scorer: Scorer[Any], src_BS: Tensor, cfg: DecodeConfig, *, num_b
 
     for length in range(1, max(limits) + 2):  # tokens of a hypothesis that ends now, <eos> included
         logp_RV = scorer.step(prefix_RT[:, -1], state)
-        logp_RV[:, [PAD, BOS, UNK]] = -torch.inf
-        at_limit = [number for number, sentence in enumerate(alive) if length > limits[sentence]]
+        logp_RV.index_fill_(1, never, -torch.inf)
         logp_BKV = logp_RV.unflatten(0, (len(alive), beam))
-        if at_limit:
-            must_end_BKV = logp_BKV[at_limit]
-            eos_BK = must_end_BKV[..., EOS].clone()
-            must_end_BKV.fill_(-torch.inf)
-            must_end_BKV[..., EOS] = eos_BK
-            logp_BKV[at_limit] = must_end_BKV
+        for number, sentence in enumerate(alive):
+            if length > limits[sentence]:
+                eos_K = logp_BKV[number, :, EOS].clone()
+                logp_BKV[number] = -torch.inf
+                logp_BKV[number, :, EOS] = eos_K
 
         vocab_size = logp_BKV.shape[-1]
-        candidates_BV = (total_BK.unsqueeze(2) + logp_BKV).flatten(1)
-        total_BC, index_BC = candidates_BV.topk(min(2 * beam, candidates_BV.shape[1]), dim=1)
+        scores_BA = (total_BK.unsqueeze(2) + logp_BKV).flatten(1)
+        total_BC, index_BC = scores_BA.topk(min(2 * beam, scores_BA.shape[1]), dim=1)
         row_BC, token_BC = index_BC // vocab_size, index_BC % vocab_size
         ends_BC = token_BC == EOS
 
-        _collect(ended, alive, prefix_RT, total_BC, row_BC, ends_BC, length, limits, cfg)
+        ending_BK = ends_BC[:, :beam] & total_BC[:, :beam].isfinite()
+        place_E, rank_E = ending_BK.nonzero(as_tuple=True)
+        ids_ET = prefix_RT[place_E * beam + row_BC[place_E, rank_E], 1:]
+        penalty = length_penalty(length, cfg)
+        for place, ids, total in zip(
+            place_E.tolist(), ids_ET.tolist(), total_BC[place_E, rank_E].tolist(), strict=True
+        ):
+            sentence = alive[place]
+            ended[sentence].append(Hypothesis(ids, total / penalty, truncated=length > limits[sentence]))
 
         going_BC = total_BC.masked_fill(ends_BC, -torch.inf)
         total_BK, place_BK = going_BC.topk(beam, dim=1)
@@ -97,32 +106,6 @@ def beam_search(scorer: Scorer[Any], src_BS: Tensor, cfg: DecodeConfig, *, num_b
         alive = [alive[number] for number in stays]
 
     return [sorted(found, key=lambda hypothesis: -hypothesis.score)[:num_best] for found in ended]
-
-
-def _collect(
-    ended: list[list[Hypothesis]],
-    alive: list[int],
-    prefix_RT: Tensor,
-    total_BC: Tensor,
-    row_BC: Tensor,
-    ends_BC: Tensor,
-    length: int,
-    limits: list[int],
-    cfg: DecodeConfig,
-) -> None:
-    """Add what ends at this step, among each sentence's first K candidates, to its hypotheses."""
-    ending_BK = ends_BC[:, : cfg.beam] & total_BC[:, : cfg.beam].isfinite()
-    penalty = length_penalty(length, cfg)
-    for number, candidate in ending_BK.nonzero().tolist():
-        row = number * cfg.beam + int(row_BC[number, candidate])
-        sentence = alive[number]
-        ended[sentence].append(
-            Hypothesis(
-                ids=prefix_RT[row, 1:].tolist(),
-                score=float(total_BC[number, candidate]) / penalty,
-                truncated=length > limits[sentence],
-            )
-        )
 
 
 def _is_done(found: list[Hypothesis], best_alive: float, limit: int, num_best: int, cfg: DecodeConfig) -> bool:

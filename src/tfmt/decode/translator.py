@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 
 from tfmt.checkpoint import load_model
@@ -21,7 +22,8 @@ from tfmt.corpus.filters import is_blank
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.decode.scorer import ModelScorer
 from tfmt.decode.search import Hypothesis, beam_search
-from tfmt.device import Precision, autocast, pick_device, set_threads
+from tfmt.device import Precision, autocast, pick_decode_precision, pick_device, set_threads
+from tfmt.errors import ConfigError
 from tfmt.model.transformer import Transformer
 from tfmt.special_ids import EOS, PAD
 
@@ -53,14 +55,14 @@ class Translator:
         tokenizer: Tokenizer,
         cfg: DecodeConfig,
         *,
-        precision: Literal["fp32", "bf16"] = "fp32",
+        precision: Precision = "auto",
         target_language: str = "",
         batch_tokens: int = BATCH_TOKENS,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.cfg = cfg
-        self.precision = precision
+        self.precision = pick_decode_precision(precision, model.device)
         self.target_language = target_language
         self.batch_tokens = batch_tokens
 
@@ -76,16 +78,17 @@ class Translator:
         length_penalty_alpha: float | None = None,
         batch_tokens: int = BATCH_TOKENS,
     ) -> Translator:
-        """Open a MODEL; raises ModelError. Precision "auto" is fp32 on a CPU, where neighbours then change nothing."""
+        """Open a MODEL, with its own decoding settings but for those given; raises ModelError."""
         set_threads(threads)
         where = pick_device(device)
         loaded = load_model(path, device=where)
         given = {"beam": beam, "length_penalty_alpha": length_penalty_alpha}
-        cfg = DecodeConfig.model_validate(
-            loaded.config.decode.model_dump() | {key: value for key, value in given.items() if value is not None}
-        )
-        if precision == "auto":
-            precision = "bf16" if where.type == "cuda" else "fp32"
+        changes = {key: value for key, value in given.items() if value is not None}
+        try:
+            cfg = DecodeConfig.model_validate(loaded.config.decode.model_dump() | changes)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ConfigError(f"{first['loc'][0]} {first['input']}: {first['msg'].lower()}") from error
         return cls(
             loaded.model,
             loaded.tokenizer,

@@ -117,7 +117,7 @@ class Dropout(nn.Module):
     """Zeroes a share of units and scales up the rest (Srivastava et al., 2014); the identity in evaluation.
 
     On a CPU one 64-bit draw of torch's generator decides four units, several times faster than a draw a unit; the
-    share is then a multiple of 1/65536, and the scale is exact for it.
+    share is rounded to a multiple of 1/65536, and the scale made for that.
     """
 
     def __init__(self, share: float) -> None:

@@ -46,6 +46,6 @@ class Sinusoidal(nn.Module):
 def sinusoids(length: int, d_model: int) -> Tensor:
     """The table of positions 0 to length - 1, (T, D), in float32 (angles are computed in float64)."""
     position_T1 = torch.arange(length, dtype=torch.float64).unsqueeze(1)
-    frequency_D = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))
-    angle = position_T1 * frequency_D
+    frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))
+    angle = position_T1 * frequency  # one for each pair of numbers
     return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1).float()

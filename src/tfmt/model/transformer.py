@@ -68,7 +68,6 @@ class Transformer(nn.Module):
         self.cfg = cfg
         self.vocab_size = vocab_size
         self.source_embedding = nn.Embedding(vocab_size, cfg.d_model)
-        self.target_embedding = self.source_embedding
         if not cfg.tie_embeddings:
             self.target_embedding = nn.Embedding(vocab_size, cfg.d_model)
         self.positions = Sinusoidal(cfg.d_model)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from tfmt.errors import Interrupted
+
+logger = logging.getLogger(__name__)
 
 
 class Stop:
@@ -25,6 +28,7 @@ def signals_as_wish() -> Iterator[Stop]:
         if stop.signal_number:
             raise Interrupted(number, "stopped at once; the same command goes on from the last checkpoint")
         stop.signal_number = number
+        logger.warning("stopping after this update; once more stops at once")
 
     before = {number: signal.signal(number, ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

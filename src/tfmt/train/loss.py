@@ -8,12 +8,25 @@ Letters: P target tokens · C tokens of one chunk · D width · V vocabulary.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from tfmt.corpus.batches import Batch
+from tfmt.device import autocast
+from tfmt.model.transformer import Transformer
+
 CHUNK_LOGITS = 8_000_000  # numbers in one chunk of logits: what bounds this function's memory
+
+
+def batch_loss_sums(
+    model: Transformer, batch: Batch, precision: Literal["fp32", "bf16"], label_smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """The sums of `loss_sums` over a batch's target tokens."""
+    with autocast(precision, model.device):
+        h_PD, layout = model.decode_hidden(batch.tgt_in_BT, model.encode(batch.src_BS))
+        return loss_sums(h_PD, model.head.weight, layout.strip(batch.tgt_out_BT), label_smoothing)
 
 
 def loss_sums(h_PD: Tensor, weight_VD: Tensor, gold_P: Tensor, label_smoothing: float) -> tuple[Tensor, Tensor]:
@@ -21,7 +34,8 @@ def loss_sums(h_PD: Tensor, weight_VD: Tensor, gold_P: Tensor, label_smoothing: 
 
     Equals `torch.nn.functional.cross_entropy(h @ weight.T, gold, label_smoothing=e, reduction="sum")`.
     """
-    return _ChunkedCrossEntropy.apply(h_PD, weight_VD, gold_P, label_smoothing)  # type: ignore[no-any-return, no-untyped-call]
+    wants_gradient = torch.is_grad_enabled() and (h_PD.requires_grad or weight_VD.requires_grad)
+    return _ChunkedCrossEntropy.apply(h_PD, weight_VD, gold_P, label_smoothing, wants_gradient)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
@@ -29,13 +43,12 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, h_PD: Tensor, weight_VD: Tensor, gold_P: Tensor, label_smoothing: float
+        ctx: Any, h_PD: Tensor, weight_VD: Tensor, gold_P: Tensor, label_smoothing: float, wants_gradient: bool
     ) -> tuple[Tensor, Tensor]:
         device_type = h_PD.device.type
         low = torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else weight_VD.dtype
         with torch.autocast(device_type, enabled=False):
             h_low_PD, weight_low_VD = h_PD.to(low), weight_VD.to(low)
-            wants_gradient = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
             if wants_gradient:
                 grad_h_PD = torch.empty_like(h_low_PD)
                 grad_weight_VD = torch.zeros_like(weight_VD)
@@ -69,6 +82,6 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return smoothed, plain
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         grad_h_PD, grad_weight_VD = ctx.saved_tensors
-        return grad_h_PD.to(ctx.h_dtype) * grad, grad_weight_VD * grad, None, None
+        return grad_h_PD.to(ctx.h_dtype) * grad, grad_weight_VD * grad, None, None, None

@@ -9,47 +9,58 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tfmt.config import RunConfig, differences, load_config, save_config
-from tfmt.errors import ConfigError, OutputExists, TfmtError
+from tfmt.errors import ConfigError, DataError, TfmtError
+from tfmt.files import check_output, whole_file
 
-# what may differ when a stopped run goes on: none of it touches the updates already made, or the order of those to come
+LOCK = ".lock"
+# what may differ when a stopped run goes on: it touches neither the updates already made nor the order of those to come
+# (data.train is another name for the same pairs, or is refused for its fingerprint)
 MAY_CHANGE = {
-    f"train.{name}"
-    for name in (
-        "max_steps", "max_epochs", "max_minutes", "log_every", "validate_every", "save_every", "keep", "average",
-    )
+    "train.max_steps", "train.max_epochs", "train.max_minutes", "train.log_every", "train.validate_every",
+    "train.save_every", "train.keep", "train.average", "data.train", "data.valid_source", "data.valid_target",
+    "decode.beam", "decode.length_penalty", "decode.length_penalty_alpha",
+    "decode.max_length_ratio", "decode.max_length_offset",
 }  # fmt: skip
 
 
 @contextmanager
 def own_run(run: Path, cfg: RunConfig, *, overwrite: bool) -> Iterator[None]:
-    """Make or take the run folder, alone; raises when it belongs to another configuration or another process."""
-    if run.exists() and not run.is_dir():
-        raise OutputExists(run)
-    if run.is_dir() and any(run.iterdir()) and not (run / "config.toml").exists():
-        raise OutputExists(run)
+    """Make or take the run folder, alone; raises when it belongs to something else or to another process."""
+    is_run = (run / "config.toml").is_file()
+    strange = [] if is_run or not run.is_dir() else [item.name for item in run.iterdir() if item.name[0] != "."]
+    if strange or (run.exists() and not run.is_dir()):
+        what = f"holds {strange[0]} and no config.toml, so it is" if strange else "is a file,"
+        raise DataError(f"{run}: {what} no run of `tfmt train`; choose another --output")
+    check_output(run, overwrite=True)
+    is_new = not run.exists()
     run.mkdir(parents=True, exist_ok=True)
-    lock = (run / ".lock").open("w")
-    try:
+    with (run / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise TfmtError(f"{run}: another tfmt trains here; wait for it, or choose another --output") from error
-        if (run / "config.toml").exists() and overwrite:
-            for item in run.iterdir():
-                if item.name != ".lock":
-                    shutil.rmtree(item) if item.is_dir() and not item.is_symlink() else item.unlink()
-        if (run / "config.toml").exists():
-            _check_same(load_config(run / "config.toml"), cfg, run)
-        beside = run / ".config.toml.partial"
-        save_config(cfg, beside)
-        beside.replace(run / "config.toml")
-        (run / "checkpoints").mkdir(exist_ok=True)
+        try:
+            if is_run and overwrite:
+                _empty(run)
+            elif is_run:
+                _check_same(load_config(run / "config.toml"), cfg, run)
+            with whole_file(run / "config.toml", overwrite=True) as beside:
+                save_config(cfg, beside)
+            (run / "checkpoints").mkdir(exist_ok=True)
+        except BaseException:
+            if is_new:
+                shutil.rmtree(run)
+            raise
         yield
-    finally:
-        lock.close()
-        if not any(item.name != ".lock" for item in run.iterdir()):
-            (run / ".lock").unlink()
-            run.rmdir()
+
+
+def _empty(run: Path) -> None:
+    """Delete all but the lock; config.toml last, so that a kill on the way leaves what is still a run."""
+    for item in sorted(run.iterdir(), key=lambda item: item.name == "config.toml"):
+        if item.is_dir() and not item.is_symlink():
+            shutil.rmtree(item)
+        elif item.name != LOCK:
+            item.unlink()
 
 
 def _check_same(old: RunConfig, new: RunConfig, run: Path) -> None:

@@ -11,6 +11,7 @@ import signal
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,12 +21,13 @@ from tfmt.checkpoint import TrainState
 from tfmt.config import RunConfig
 from tfmt.corpus.batches import Corpus, Cursor, Update, open_prepared, prepared_tokenizer, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
-from tfmt.device import autocast, pick_device, pick_precision, set_threads
+from tfmt.device import pick_device, pick_precision, set_threads
 from tfmt.errors import ConfigError, Interrupted, TrainingError
+from tfmt.files import whole_file
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog import RunLog, View
 from tfmt.train.interrupt import Stop, signals_as_wish
-from tfmt.train.loss import loss_sums
+from tfmt.train.loss import batch_loss_sums
 from tfmt.train.optim import lr_at, make_optimizer
 from tfmt.train.run_folder import own_run
 from tfmt.train.validate import Validation, Validator
@@ -69,7 +71,7 @@ class Trainer:
         torch.manual_seed(cfg.seed)
         self.model = Transformer(cfg.model, tokenizer.vocab_size).to(device).train()
         self.optimizer = make_optimizer(self.model, cfg.train)
-        self.state = TrainState()
+        self.state = TrainState(data=corpus.fingerprint())
         self.meter = Meter(device)
 
     def run(self, stop: Stop) -> None:
@@ -77,7 +79,7 @@ class Trainer:
         cfg = self.cfg.train
         self._continue()
         reason = self._why_end()
-        if reason and (self.folder / "finished.json").exists():
+        if reason and self._summary().get("step") == self.state.step:
             self.log.event("end", step=self.state.step, message=self._finished_message())
             return
         self._announce()
@@ -88,23 +90,34 @@ class Trainer:
             micro_batch_tokens=cfg.micro_batch_tokens,
             seed=self.cfg.seed,
         )
+        self._validate_if_due(reason)  # a signal may have come when it was
         while reason is None:
             self._advance(*next(updates))
             reason = self._why_end()
-            step, stops = self.state.step, reason is not None or stop.signal_number != 0
-            if stops or step % cfg.log_every == 0:
+            step = self.state.step
+            if reason or stop.signal_number or step % cfg.log_every == 0:
                 self._log_training()
-            validates = reason is not None or (cfg.validate_every and step % cfg.validate_every == 0)
-            is_best = self._validate() if validates else False
-            if stops or is_best or step % cfg.save_every == 0:
-                self._save(is_best=is_best)
             if stop.signal_number and reason is None:
+                self._save()
                 name = signal.Signals(stop.signal_number).name
                 raise Interrupted(
                     stop.signal_number,
                     f"stopped by {name} after update {step:,}, which is saved; the same command goes on",
                 )
+            if not self._validate_if_due(reason) and (reason or step % cfg.save_every == 0):
+                self._save()
         self._finish(reason)
+
+    def _validate_if_due(self, reason: str | None) -> bool:
+        """Validate when it is time to, and save what is best so far; whether it has been saved."""
+        step, every = self.state.step, self.cfg.train.validate_every
+        is_due = step > self.state.validated_step and (reason is not None or (every and step % every == 0))
+        if self.validator is None or not is_due:
+            return False
+        is_best = self._validate(self.validator)
+        if is_best:
+            self._save(is_best=True)
+        return is_best
 
     def _advance(self, cursor: Cursor, update: Update) -> None:
         """Make one update and move the state past it."""
@@ -125,11 +138,7 @@ class Trainer:
         sums = torch.zeros(2, device=self.device)
         for pairs in update.micro_batches:
             batch = self.corpus.batch(pairs).to(self.device)
-            with autocast(self.precision, self.device):
-                h_PD, layout = self.model.decode_hidden(batch.tgt_in_BT, self.model.encode(batch.src_BS))
-                smoothed, plain = loss_sums(
-                    h_PD, self.model.head.weight, layout.strip(batch.tgt_out_BT), cfg.label_smoothing
-                )
+            smoothed, plain = batch_loss_sums(self.model, batch, self.precision, cfg.label_smoothing)
             (smoothed / update.num_tokens).backward()
             sums += torch.stack((smoothed.detach(), plain))
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), cfg.clip_norm or math.inf)
@@ -151,7 +160,14 @@ class Trainer:
                 f"data.train: prepared with another tokenizer than {self.folder} was trained with; "
                 "use that one, or choose another --output"
             )
-        self.state = checkpoint.load_state(folder, self.model, self.optimizer)
+        state = checkpoint.load_state(folder, self.model, self.optimizer)
+        if state.data != self.state.data:
+            raise ConfigError(
+                f"data.train: holds other pairs than {self.folder} was trained on; "
+                "prepare them as they were, choose another --output, or pass --overwrite to start anew"
+            )
+        best = self._summary().get("best_bleu")  # of an average, made when the run ended before
+        self.state = replace(state, best=max((x for x in (best, state.best) if x is not None), default=None))
 
     def _announce(self) -> None:
         step = self.state.step
@@ -195,12 +211,8 @@ class Trainer:
 
     def _log_training(self) -> None:
         state, progress = self.state, self._progress()
+        self._check_finite()
         loss, nll, norm, tokens_per_s = self.meter.read()
-        if not math.isfinite(loss) or not math.isfinite(norm):
-            raise TrainingError(
-                f"{self.folder}: loss {loss} and gradient norm {norm} near update {state.step:,}; it is not saved: "
-                "lower train.learning_rate or raise train.warmup_steps, and start anew with --overwrite"
-            )
         self.log.event(
             "train",
             step=state.step,
@@ -217,28 +229,23 @@ class Trainer:
             seconds_left=state.seconds * (1 - progress) / progress if progress else 0.0,
         )
 
-    def _validate(self) -> bool:
+    def _validate(self, validator: Validator) -> bool:
         """Validate and log; True when no earlier checkpoint was as good."""
-        if self.validator is None:
-            return False
+        self._check_finite()
         started = time.perf_counter()
-        found = self.validator(self.model, self.precision)
+        found = validator(self.model, self.precision)
         self._spend(time.perf_counter() - started)
         is_best = self.state.best is None or found.bleu > self.state.best
-        self.state = replace(
-            self.state,
-            best=found.bleu if is_best else self.state.best,
-            best_step=self.state.step if is_best else self.state.best_step,
-        )
+        best = found.bleu if is_best else self.state.best
+        self.state = replace(self.state, best=best, validated_step=self.state.step)
         self._log_validation(found, is_best=is_best, averaged=0)
         return is_best
 
     def _log_validation(self, found: Validation, *, is_best: bool, averaged: int) -> None:
         self.log.event("validate", step=self.state.step, **asdict(found), is_best=is_best, averaged=averaged)
 
-    def _save(self, *, is_best: bool) -> None:
-        if self.meter.has_unread and not self.meter.is_finite():
-            self._log_training()  # raises: what is not finite is never saved
+    def _save(self, *, is_best: bool = False) -> None:
+        self._check_finite()
         started = time.perf_counter()
         folder = checkpoint.checkpoint_folder(self.folder, self.state.step)
         checkpoint.save_checkpoint(
@@ -247,13 +254,21 @@ class Trainer:
         checkpoint.link(self.folder, "last", folder)
         if is_best:
             checkpoint.link(self.folder, "best", folder)
-        checkpoint.prune(self.folder, self.cfg.train.keep)
+        checkpoint.prune(self.folder, self.cfg.train.keep, self.cfg.train.save_every)
         self._spend(time.perf_counter() - started)
+
+    def _check_finite(self) -> None:
+        """Raise rather than save, or translate with, numbers that are none."""
+        if not self.meter.is_finite():
+            raise TrainingError(
+                f"{self.folder}: loss or gradient is not a finite number near update {self.state.step:,}; it is not "
+                "saved: lower train.learning_rate or raise train.warmup_steps, and start anew with --overwrite"
+            )
 
     def _spend(self, seconds: float) -> None:
         """Count time that went into something else than updates."""
         self.state = replace(self.state, seconds=self.state.seconds + seconds)
-        self.meter.started += seconds
+        self.meter.leave_out(seconds)
 
     def _finish(self, reason: str) -> None:
         """Average the last checkpoints, keep the average if it is the best, and say why training ended."""
@@ -267,12 +282,20 @@ class Trainer:
             "best": (self.folder / "best").resolve().name if (self.folder / "best").exists() else None,
             "averaged": averaged,
         }
-        (self.folder / "finished.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        with whole_file(self.folder / "finished.json", overwrite=True) as beside:
+            beside.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
         self.log.event("end", step=self.state.step, message=self._finished_message())
 
+    def _summary(self) -> dict[str, Any]:
+        """What the run said when it ended; empty before."""
+        file = self.folder / "finished.json"
+        summary: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        return summary
+
     def _average(self) -> list[str]:
-        folders = checkpoint.checkpoints(self.folder)[-self.cfg.train.average :]
-        if self.cfg.train.average < 2 or len(folders) < 2:
+        cfg = self.cfg.train
+        folders = checkpoint.regular_checkpoints(self.folder, cfg.save_every)[-cfg.average :]
+        if cfg.average < 2 or len(folders) < 2:
             return []
         checkpoint.average_weights(self.model, folders)
         found = self.validator(self.model, self.precision) if self.validator else None
@@ -288,7 +311,7 @@ class Trainer:
         return [folder.name for folder in folders]
 
     def _finished_message(self) -> str:
-        summary = json.loads((self.folder / "finished.json").read_text(encoding="utf-8"))
+        summary = self._summary()
         best = f"; best validation BLEU {summary['best_bleu']:.2f}" if summary["best_bleu"] is not None else ""
         return (
             f"finished: {summary['reason']}, {summary['step']:,} updates in {summary['minutes']:.1f} minutes{best}; "
@@ -309,10 +332,6 @@ class Meter:
         self.num_updates = 0
         self.started = time.perf_counter()
 
-    @property
-    def has_unread(self) -> bool:
-        return self.num_updates > 0
-
     def add(self, loss: Tensor, nll: Tensor, norm: Tensor, num_tokens: int) -> None:
         self.sums += torch.stack((loss, nll, norm))
         self.num_tokens += num_tokens
@@ -320,6 +339,10 @@ class Meter:
 
     def is_finite(self) -> bool:
         return bool(self.sums.isfinite().all())
+
+    def leave_out(self, seconds: float) -> None:
+        """Do not count time that something else took."""
+        self.started += seconds
 
     def read(self) -> tuple[float, float, float, float]:
         """Mean loss, plain loss and gradient norm of the updates since the last reading, and target tokens a second."""

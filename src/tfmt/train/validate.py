@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import torch
 
-from tfmt.config import RunConfig, require_file
+from tfmt.config import RunConfig
 from tfmt.corpus.batches import Corpus, Side, cut_by_length
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.decode.translator import Translator
-from tfmt.device import autocast
 from tfmt.errors import DataError
 from tfmt.evaluate.scores import bleu
 from tfmt.files import read_lines
 from tfmt.model.transformer import Transformer
-from tfmt.train.loss import loss_sums
+from tfmt.train.loss import batch_loss_sums
 
 NUM_SAMPLES = 3
 
@@ -38,8 +38,8 @@ class Validator:
     """The dev text, read and encoded once."""
 
     def __init__(self, cfg: RunConfig, tokenizer: Tokenizer) -> None:
-        source = require_file(cfg.data.valid_source, "data.valid_source")
-        target = require_file(cfg.data.valid_target, "data.valid_target")
+        source = _require_file(cfg.data.valid_source, "data.valid_source")
+        target = _require_file(cfg.data.valid_target, "data.valid_target")
         self.sources, self.references = list(read_lines(source)), list(read_lines(target))
         if len(self.sources) != len(self.references):
             raise DataError(
@@ -80,12 +80,14 @@ class Validator:
         tokens = 0
         for pairs in cut_by_length(self.corpus, self.cfg.train.micro_batch_tokens):
             batch = self.corpus.batch(pairs).to(model.device)
-            with autocast(precision, model.device):
-                h_PD, layout = model.decode_hidden(batch.tgt_in_BT, model.encode(batch.src_BS))
-                smoothed, plain = loss_sums(
-                    h_PD, model.head.weight, layout.strip(batch.tgt_out_BT), self.cfg.train.label_smoothing
-                )
+            smoothed, plain = batch_loss_sums(model, batch, precision, self.cfg.train.label_smoothing)
             sums += torch.stack((smoothed, plain)).double().cpu()
             tokens += batch.num_tokens
         loss, nll = (sums / tokens).tolist()
         return loss, nll
+
+
+def _require_file(path: str, key: str) -> Path:
+    if not Path(path).is_file():
+        raise DataError(f"{key}: {path or '(empty)'}: no such file")
+    return Path(path)
