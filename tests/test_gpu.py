@@ -1,0 +1,99 @@
+"""One GPU by the same code: what it computes is what the CPU computes, within stated tolerances."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from fakes import small_config
+from torch.testing import assert_close
+
+from tfmt import checkpoint
+from tfmt.checkpoint import TrainState
+from tfmt.config import DecodeConfig, RunConfig
+from tfmt.corpus.batches import Batch
+from tfmt.decode.translator import Translator
+from tfmt.model.attention import attend
+from tfmt.model.layers import Dropout
+from tfmt.model.transformer import Transformer
+from tfmt.train.loss import batch_loss_sums
+from tfmt.train.optim import make_optimizer
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+BATCH = Batch(
+    src_BS=torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]]),
+    tgt_in_BT=torch.tensor([[1, 9, 10], [1, 11, 0]]),
+    tgt_out_BT=torch.tensor([[9, 10, 2], [11, 2, 0]]),
+    num_tokens=5,
+)
+
+
+def make_model(vocab_size: int = 320) -> Transformer:
+    torch.manual_seed(1)
+    return Transformer(small_config(dropout=0.0), vocab_size)
+
+
+def test_attention_equals_the_cpus():
+    torch.manual_seed(1)
+    q, k = torch.randn(2, 3, 5, 8), torch.randn(2, 3, 7, 8)
+    mask = torch.rand(2, 1, 5, 7) > 0.4
+    mask[0, 0, 0] = False
+    on_gpu = attend(q.cuda(), k.cuda(), k.cuda(), mask.cuda()).cpu()
+    assert_close(on_gpu, attend(q, k, k, mask), atol=1e-5, rtol=1e-4)
+
+
+def test_loss_and_gradients_equal_the_cpus():
+    results = []
+    for device in ("cpu", "cuda"):
+        model = make_model().to(device)
+        smoothed, plain = batch_loss_sums(model, BATCH.to(model.device), "fp32", 0.1)
+        smoothed.backward()
+        results.append([smoothed.cpu(), plain.cpu(), *(p.grad.cpu() for p in model.parameters() if p.grad is not None)])
+    assert_close(results[1], results[0], atol=1e-4, rtol=1e-3)
+
+
+def test_an_update_in_bf16_is_finite_and_small():
+    model = make_model().cuda()
+    optimizer = make_optimizer(model, RunConfig().train)
+    batch_loss_sums(model, BATCH.to(model.device), "bf16", 0.1)[0].backward()
+    for group in optimizer.param_groups:
+        group["lr"] = 1e-3
+    optimizer.step()
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+
+
+def test_saving_and_going_on_keeps_optimizer_and_random_state(tmp_path: Path, tokenizer):
+    model = make_model(tokenizer.vocab_size).cuda()
+    optimizer = make_optimizer(model, RunConfig().train)
+    batch_loss_sums(model, BATCH.to(model.device), "fp32", 0.1)[0].backward()
+    optimizer.step()
+    config = RunConfig(model=small_config(dropout=0.0))
+    checkpoint.save_checkpoint(tmp_path / "c", model, config, tokenizer, state=TrainState(step=1), optimizer=optimizer)
+    expected = Dropout(0.5)(torch.ones(100, device="cuda"))
+    other = make_model(tokenizer.vocab_size).cuda()
+    other_optimizer = make_optimizer(other, config.train)
+    checkpoint.load_state(tmp_path / "c", other, other_optimizer)
+    assert Dropout(0.5)(torch.ones(100, device="cuda")).equal(expected)
+    for one, another in zip(model.parameters(), other.parameters(), strict=True):
+        assert one.equal(another)
+        for key, value in optimizer.state[one].items():
+            assert other_optimizer.state[another][key].equal(value)
+
+
+def test_translations_in_fp32_equal_the_cpus(tokenizer):
+    lines = ["abc de", "", "f g h", "ab cd ef gh"]
+    cfg = DecodeConfig(beam=4, max_length_ratio=1.0, max_length_offset=5)
+    texts = [
+        [
+            translation.text
+            for translation in Translator(
+                make_model(tokenizer.vocab_size).to(device).eval(), tokenizer, cfg, precision="fp32"
+            ).translate(lines)
+        ]
+        for device in ("cpu", "cuda")
+    ]
+    assert texts[0] == texts[1]
