@@ -167,3 +167,19 @@ def test_a_newer_format_is_refused(tmp_path, model, config, tokenizer):
 
 def test_training_defaults_save_what_they_average():
     assert TrainConfig().average <= TrainConfig().keep
+
+
+def test_a_run_without_links_means_its_newest_checkpoint(tmp_path, model, config, tokenizer):
+    optimizer = make_optimizer(model, config.train)
+    for step in (1, 2):
+        folder = checkpoint.checkpoint_folder(tmp_path, step)
+        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizer=optimizer)
+    assert find_model(tmp_path).name == "step-00000002"
+
+
+@pytest.mark.parametrize("text", ["[]", '{"format": 1, "files": []}', '{"format": 1, "files": {}}', "\x00"])
+def test_a_manifest_that_says_nothing_is_damaged(tmp_path, model, config, tokenizer, text):
+    save_model(tmp_path / "m", model, config, tokenizer, step=1)
+    (tmp_path / "m/manifest.json").write_text(text)
+    with pytest.raises(ModelError, match=r"manifest\.json: missing or damaged"):
+        load_model(tmp_path / "m")

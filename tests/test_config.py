@@ -79,7 +79,7 @@ def test_an_unknown_key_is_named_with_its_line_and_the_nearest_known(tmp_path: P
         ),
         ("seed = 1.5", "run.toml:1: seed = 1.5: input should be a valid integer"),
         ("train = 5", "run.toml:1: train = 5: input should be a valid dictionary"),
-        ("[data]\ntrain = 'x'", "run.toml:2: data.train = 'x': input should be a valid tuple"),
+        ("[data]\ntrain = 3", "run.toml:2: data.train = 3: input should be a valid tuple"),
     ],
 )
 def test_a_bad_value_is_shown_with_its_line_and_bound(tmp_path: Path, text: str, expected: str) -> None:

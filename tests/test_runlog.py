@@ -27,10 +27,10 @@ def test_what_is_no_json_is_never_written(tmp_path):
 
 
 def test_a_person_reads_step_loss_speed_and_time_left():
-    assert as_line(TRAIN) == "step 1,200  epoch 3  loss 2.500  ppl 7.39  lr 1.00e-03  8,123 tokens/s  1 h 02 min left"
+    assert as_line(TRAIN) == "step 1,200  epoch 3  loss 2.500  ppl 7.389  lr 1.00e-03  8,123 tokens/s  1 h 02 min left"
     validation = {"event": "validate", "step": 9, "ppl": 3.0, "bleu": 35.123, "is_best": True, "averaged": 0}
-    assert as_line(validation) == "step 9  validation  ppl 3.00  BLEU 35.12  best so far"
-    assert as_line(validation | {"averaged": 5}) == "step 9  mean of 5 checkpoints  ppl 3.00  BLEU 35.12  best so far"
+    assert as_line(validation) == "step 9  validation  ppl 3  BLEU 35.12  best so far"
+    assert as_line(validation | {"averaged": 5}) == "step 9  mean of 5 checkpoints  ppl 3  BLEU 35.12  best so far"
 
 
 def test_the_live_view_shows_every_kind_of_event():

@@ -11,6 +11,7 @@ A run folder holds such folders under `checkpoints/` and two links, `best` and `
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -30,7 +31,7 @@ from tfmt.config import RunConfig, load_config, save_config
 from tfmt.corpus.batches import Cursor
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.errors import ConfigError, ModelError
-from tfmt.files import sha256, whole_folder
+from tfmt.files import read_json, sha256, whole_folder
 from tfmt.model.transformer import Transformer, num_parameters
 
 logger = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ class TrainState:
     best: float | None = None  # validation BLEU, higher is better
     validated_step: int = 0  # the newest update that was validated
     data: str = ""  # fingerprint of the corpus
+    threads: int = 0  # of the CPU: other numbers round sums differently
 
 
 def save_model(
@@ -130,15 +132,21 @@ def load_state(folder: Path, model: Transformer, optimizer: torch.optim.Optimize
     load_weights(model, folder)
     _restore_optimizer(model, optimizer, _load_tensors(folder / "state/optimizer.safetensors"))
     _restore_random_state(_load_tensors(folder / "state/random.safetensors"), model.device)
-    values = json.loads((folder / "state/train.json").read_text(encoding="utf-8"))
-    return TrainState(**(values | {"cursor": Cursor(**values["cursor"])}))
+    values = read_json(folder / "state/train.json")
+    try:
+        return TrainState(**(values | {"cursor": Cursor(**values["cursor"])}))
+    except (KeyError, TypeError) as error:
+        raise ModelError(
+            f"{folder}/state/train.json: saved by another version of tfmt; go on with that one, "
+            "or start anew with --overwrite"
+        ) from error
 
 
 def find_model(path: Path) -> Path:
     """The model folder that a MODEL names: itself, or the best (else the last) checkpoint of a run."""
     if not path.exists():
         raise ModelError(f"{path}: no such model folder")
-    for candidate in (path, path / "best", path / "last"):
+    for candidate in (path, path / "best", path / "last", *reversed(checkpoints(path))):
         if (candidate / "manifest.json").is_file():
             return candidate
     if (path / "log.jsonl").exists():
@@ -150,9 +158,10 @@ def verify(folder: Path, names: Iterable[str] | None = None) -> dict[str, Any]:
     """Check files (default: all) against the manifest, and return it; raises ModelError naming the damaged file."""
     try:
         manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        recorded = manifest["files"]
+        recorded = dict(manifest["files"])
         if manifest["format"] > FORMAT:
             raise ModelError(f"{folder}: format {manifest['format']}, this tfmt reads up to {FORMAT}; update tfmt")
+        int(manifest["step"]), int(manifest["vocab_size"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"{folder}/manifest.json: missing or damaged; copy the model folder again") from error
     for name in recorded if names is None else names:
@@ -184,15 +193,24 @@ def checkpoint_folder(run: Path, step: int) -> Path:
 
 
 def newest_whole_checkpoint(run: Path) -> Path | None:
-    """The newest checkpoint whose every file is as it was written; damaged ones are named in a warning."""
-    for folder in reversed(checkpoints(run)):
-        try:
-            verify(folder)
-        except ModelError as error:
-            logger.warning("%s; going on from the checkpoint before it", error)
-        else:
+    """The newest checkpoint that is as it was written, None before the first; raises ModelError if all are damaged."""
+    folders = checkpoints(run)
+    for folder in reversed(folders):
+        if is_whole(folder):
             return folder
+    if folders:
+        raise ModelError(f"{run}: all its checkpoints are damaged; --overwrite starts anew")
     return None
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether every file is as it was written; a warning names what is not."""
+    try:
+        verify(folder)
+    except ModelError as error:
+        logger.warning(f"{error}; this checkpoint is passed over")
+        return False
+    return True
 
 
 def link(run: Path, name: str, folder: Path) -> None:
@@ -209,10 +227,22 @@ def prune(run: Path, keep: int, save_every: int) -> None:
     kept = regular_checkpoints(run, save_every)[-keep:]
     for folder in checkpoints(run):
         if folder not in kept and folder.resolve() not in linked:
-            # renamed first: a kill while deleting leaves no half folder that looks like a checkpoint
-            doomed = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-            folder.rename(doomed)
-            shutil.rmtree(doomed)
+            _delete(folder)
+
+
+def prune_averages(run: Path, newest: Path) -> None:
+    """Delete the averages of earlier ends, but for the one that `best` points at."""
+    for folder in (run / "checkpoints").glob("average-*[0-9]"):
+        if folder != newest and folder.resolve() != (run / "best").resolve():
+            _delete(folder)
+
+
+def _delete(folder: Path) -> None:
+    # renamed first: a kill while deleting leaves no half folder that looks like a checkpoint
+    doomed = folder.with_name(f".{folder.name}.doomed.partial")
+    shutil.rmtree(doomed, ignore_errors=True)
+    folder.rename(doomed)
+    shutil.rmtree(doomed)
 
 
 def average_weights(model: Transformer, folders: Sequence[Path]) -> None:
@@ -261,7 +291,12 @@ def _what_is_wrong(file: Path, manifest: Mapping[str, Any]) -> str:
 
 def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    safetensors.torch.save_file(whole, path)
+    try:
+        safetensors.torch.save_file(whole, path)
+    except safetensors.SafetensorError as error:
+        if "os error 28" in str(error):  # its own word for a full disk
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        raise
 
 
 def _load_tensors(path: Path) -> dict[str, Tensor]:

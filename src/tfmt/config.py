@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tfmt.errors import ConfigError
 
@@ -35,6 +35,11 @@ class DataConfig(_Section):
     )
     valid_source: str = Field(default="", description="source text for validation, a sentence a line; empty: none")
     valid_target: str = Field(default="", description="its reference translation, line by line")
+
+    @field_validator("train", mode="before")
+    @classmethod
+    def _one_folder_needs_no_list(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
 
 
 class ModelConfig(_Section):
@@ -138,7 +143,7 @@ class TrainConfig(_Section):
 
 
 class DecodeConfig(_Section):
-    beam: int = Field(default=5, ge=1, description="hypotheses kept for each sentence; 1: greedy")
+    beam: int = Field(default=5, ge=1, le=1000, description="hypotheses kept for each sentence; 1: greedy")
     length_penalty: Literal["gnmt", "none"] = Field(
         default="gnmt", description="divide log-probability by ((5 + length) / 6)^alpha, or by nothing"
     )
@@ -150,7 +155,7 @@ class DecodeConfig(_Section):
         description="a translation has at most this times the source's tokens, plus max_length_offset",
     )
     max_length_offset: int = Field(
-        default=50, ge=1, description="see max_length_ratio; the paper has ratio 1 and offset 50"
+        default=50, ge=1, le=10_000, description="see max_length_ratio; the paper has ratio 1 and offset 50"
     )
 
 

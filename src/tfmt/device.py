@@ -9,6 +9,7 @@ import torch
 
 from tfmt.errors import ConfigError
 
+MAX_THREADS = 1024
 Precision = Literal["auto", "fp32", "bf16"]
 
 
@@ -29,8 +30,8 @@ def pick_device(name: str) -> torch.device:
 
 def set_threads(threads: int) -> None:
     """Use this many CPU threads; 0 leaves the choice to OMP_NUM_THREADS or the number of cores."""
-    if threads < 0:
-        raise ConfigError(f"--threads {threads}: must be 0 (all) or more")
+    if not 0 <= threads <= MAX_THREADS:
+        raise ConfigError(f"--threads {threads}: must be from 0 (all) to {MAX_THREADS}")
     if threads:
         torch.set_num_threads(threads)
 

@@ -7,6 +7,7 @@ TfmtError                exit status 2: the input or the usage is at fault
 ├── OutputExists         something stands where the output should go
 ├── MissingExtra         an optional package is not installed
 ├── TrainingError        exit status 1: training cannot go on
+├── DiskFull             exit status 1
 └── Interrupted          exit status 128 + signal: stopped by Ctrl-C or SIGTERM, state saved
 
 A message is one line: what, where, the value seen, the bound or the choices, what to do.
@@ -47,6 +48,13 @@ class MissingExtra(TfmtError):
 
 class TrainingError(TfmtError):
     exit_status = 1
+
+
+class DiskFull(TfmtError):
+    exit_status = 1
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: no space left on its disk; nothing half-written is left: free some and try again")
 
 
 class Interrupted(TfmtError):

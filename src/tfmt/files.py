@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import errno
 import glob
 import gzip
 import hashlib
+import json
 import lzma
 import os
 import re
@@ -20,9 +22,9 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
-from tfmt.errors import DataError, OutputExists
+from tfmt.errors import DataError, DiskFull, OutputExists
 
 BOM = "\ufeff"
 COMPRESSIONS = (".gz", ".bz2", ".xz")
@@ -103,6 +105,17 @@ def open_bytes(path: Path) -> BinaryIO:
             return path.open("rb")
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object of a file tfmt has written; raises DataError when it is damaged."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: missing or damaged ({error}); make it anew") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: damaged: holds no JSON object; make it anew")
+    return value
+
+
 def sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -157,13 +170,15 @@ def _room_beside(path: Path) -> Iterator[Path]:
     beside = path.parent / f".{path.name}.{_owner()}.partial"
     try:
         yield beside
-    except BaseException:
+    except BaseException as error:
         _remove(beside)
         for folder in made:
             try:
                 folder.rmdir()
             except OSError:  # somebody else has put something there
                 break
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(path) from error
         raise
     _remove(beside)
 

@@ -25,6 +25,8 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             lines = (bundled("data/demo") / f"{name}.{language}").read_bytes().split(b"\n")[:count]
             (corpus / f"{name}.{language}").write_bytes(b"\n".join(lines) + b"\n")
     (configs / "demo.toml").write_text(
+        '[data]\ntrain = "runs/demo/data"\nvalid_source = "runs/demo/corpus/valid.zh"\n'
+        'valid_target = "runs/demo/corpus/valid.en"\n'
         "[model]\nencoder_layers = 1\ndecoder_layers = 1\nd_model = 16\nnum_heads = 2\nd_ff = 32\n"
         "[train]\nbatch_tokens = 500\nmax_steps = 4\nsave_every = 2\naverage = 2\n[decode]\nmax_length_offset = 3\n"
     )

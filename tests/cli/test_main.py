@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -78,3 +80,34 @@ def test_a_signal_ends_a_command_with_its_status(number, status, monkeypatch, ca
     monkeypatch.setattr(main_module, "app", lambda *args, **kwargs: os.kill(os.getpid(), number))
     assert run(["train"]) == status
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_names_of_files_are_utf8_whatever_the_locale(tmp_path):
+    (tmp_path / "源.zh").write_text("我\n", encoding="utf-8")
+    environment = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "tfmt", "translate", "无", "--input", "源.zh"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.decode() == "error: 无: no such model folder\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_no_crash(closed, tmp_path):
+    words = f"{sys.executable} -m tfmt translate nowhere {closed}"
+    done = subprocess.run(["sh", "-c", words], cwd=tmp_path, capture_output=True, check=False, text=True)
+    assert done.returncode == 2
+    assert "fault of tfmt" not in done.stderr
+
+
+def test_a_signal_during_an_import_is_still_a_signal(monkeypatch, capsys):
+    def import_broken_off(*args, **kwargs):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except BaseException as error:
+            raise RuntimeError("Error calling __set_name__") from error
+
+    monkeypatch.setattr(main_module, "app", import_broken_off)
+    assert run(["train"]) == 143
+    assert capsys.readouterr().err == "error: stopped by SIGTERM\n"

@@ -1,3 +1,4 @@
+import hashlib
 import json
 from pathlib import Path
 
@@ -118,11 +119,12 @@ def test_validation_groups_hold_every_pair_within_the_budget():
     assert max(longer[group].sum() for group in groups) <= 100
 
 
-def write_prepared(folder: Path, sources, targets, fingerprint: str = "f", **options) -> Path:
+def write_prepared(folder: Path, sources, targets, tokenizer: bytes = b"t", **options) -> Path:
     dataset = datasets.Dataset.from_dict({"source": sources, "target": targets})
     dataset.save_to_disk(str(folder / "dataset"), **options)
+    fingerprint = hashlib.sha256(tokenizer).hexdigest()
     (folder / "report.json").write_text(json.dumps({"tokenizer": fingerprint}), encoding="utf-8")
-    (folder / "tokenizer.model").write_bytes(b"")
+    (folder / "tokenizer.model").write_bytes(tokenizer)
     return folder
 
 
@@ -134,13 +136,13 @@ def test_prepared_folders_are_read_end_to_end(tmp_path):
     sources, targets = [[5], [], [6, 7], [8, 9, 10]], [[11, 12], [13], [14], []]
     first = write_prepared(tmp_path / "a", sources, targets, num_shards=2)
     second = write_prepared(tmp_path / "b", [[40, 41]], [[42]])
-    corpus = open_prepared([first, second])
+    corpus = open_prepared([first, second], 100)
     assert sentences_of(corpus.source) == [*sources, [40, 41]]
     assert sentences_of(corpus.target) == [*targets, [42]]
 
 
 def test_folders_made_with_different_tokenizers_are_refused(tmp_path):
-    folders = [write_prepared(tmp_path / name, [[5]], [[6]], fingerprint=name) for name in ("a", "b")]
+    folders = [write_prepared(tmp_path / name, [[5]], [[6]], tokenizer=name.encode()) for name in ("a", "b")]
     assert prepared_tokenizer(folders[:1]) == folders[0] / "tokenizer.model"
     with pytest.raises(DataError, match="another tokenizer"):
         prepared_tokenizer(folders)
@@ -150,4 +152,20 @@ def test_a_folder_that_is_not_prepared_is_refused(tmp_path):
     with pytest.raises(DataError, match="not a folder made by"):
         prepared_tokenizer([tmp_path])
     with pytest.raises(DataError, match="cannot open its dataset"):
-        open_prepared([tmp_path])
+        open_prepared([tmp_path], 100)
+
+
+def test_a_damaged_prepared_folder_is_named(tmp_path):
+    folder = write_prepared(tmp_path / "a", [[5]], [[60]])
+    with pytest.raises(DataError, match="holds id 60, the vocabulary ends at 49"):
+        open_prepared([folder], 50)
+    (folder / "tokenizer.model").write_bytes(b"another")
+    with pytest.raises(DataError, match="not the tokenizer its pairs were encoded with"):
+        prepared_tokenizer([folder])
+    (folder / "report.json").write_text("[]")
+    with pytest.raises(DataError, match=r"report\.json: damaged"):
+        prepared_tokenizer([folder])
+    for text in ("{}", '{"_data_files": []}', "{"):
+        (folder / "dataset/state.json").write_text(text)
+        with pytest.raises(DataError, match="cannot open its dataset"):
+            open_prepared([folder], 100)

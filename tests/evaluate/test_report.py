@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tfmt.errors import DataError, OutputExists
+from tfmt.errors import DataError, DiskFull, OutputExists
 from tfmt.evaluate.report import FILES, EvalReport, Scored, make_report, to_markdown, write_report
 
 SCORED = Scored(hypotheses="out.txt", references=("ref.txt",), source="src.txt")
@@ -111,6 +111,6 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(DiskFull, match="no space left"):
         write_report(a_report(["a"], ["b"]), tmp_path / "report")
     assert not list(tmp_path.iterdir())

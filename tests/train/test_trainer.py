@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from tfmt import checkpoint
 from tfmt.config import RunConfig, save_config
 from tfmt.corpus.batches import Corpus, Cursor, Side, open_prepared, updates_from
 from tfmt.corpus.filters import FilterConfig
@@ -20,14 +21,18 @@ from tfmt.corpus.prepare import prepare
 from tfmt.corpus.readers import read_text_pairs
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.decode.translator import Translator
-from tfmt.errors import ConfigError, DataError, Interrupted, TfmtError, TrainingError
+from tfmt.errors import ConfigError, DataError, DiskFull, Interrupted, ModelError, TfmtError, TrainingError
 from tfmt.evaluate.scores import bleu
 from tfmt.files import read_lines
 from tfmt.train.trainer import Trainer, train
+from tfmt.train.validate import Validator
 
 
 class Silent:
     def show(self, event):
+        pass
+
+    def advance(self, step, progress):
         pass
 
     def close(self):
@@ -87,6 +92,7 @@ from pathlib import Path
 from tfmt.config import load_config
 from tfmt.runlog import PlainView
 from tfmt.train.trainer import Trainer, train
+from tfmt.train.validate import Validator
 
 file, run, signal_number, *overrides = sys.argv[1:]
 update = Trainer.update
@@ -158,6 +164,9 @@ def make_trainer(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> Traine
         def event(self, name, **fields):
             pass
 
+        def advance(self, step, progress):
+            pass
+
     return Trainer(cfg, Path("nowhere"), corpus, tokenizer, None, torch.device("cpu"), NoLog())
 
 
@@ -218,7 +227,7 @@ def test_the_first_limit_reached_ends_training(tmp_path, prepared, limit, steps)
     if steps:
         assert summary["step"] == steps
     else:
-        assert summary["tokens_seen"] == open_prepared([prepared]).target.lengths.sum()
+        assert summary["tokens_seen"] == open_prepared([prepared], 320).target.lengths.sum()
 
 
 def test_logged_bleu_is_that_of_the_saved_model(tmp_path, prepared, toy):
@@ -254,7 +263,7 @@ def test_another_configuration_is_refused_and_the_difference_named(tmp_path, pre
 def test_a_folder_that_is_no_run_is_left_alone(tmp_path, prepared):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/letter.txt").write_text("dear")
-    with pytest.raises(DataError, match=r"holds letter\.txt and no config\.toml"):
+    with pytest.raises(DataError, match=r"holds letter\.txt but is no run"):
         run_training(config(prepared), tmp_path / "mine", overwrite=True)
     assert [file.name for file in (tmp_path / "mine").iterdir()] == ["letter.txt"]
 
@@ -366,3 +375,88 @@ def test_a_folder_from_a_run_killed_at_its_start_is_taken(tmp_path, prepared):
     (tmp_path / "run/.config.toml.host-1.partial").touch()
     run_training(config(prepared, max_steps=1), tmp_path / "run")
     assert (tmp_path / "run/last").exists()
+
+
+def test_overwriting_never_deletes_what_training_did_not_make(tmp_path, prepared):
+    run_training(config(prepared, max_steps=1), tmp_path / "run")
+    (tmp_path / "run/thesis.txt").write_text("precious")
+    with pytest.raises(DataError, match=r"holds thesis\.txt, which tfmt did not make"):
+        run_training(config(prepared, max_steps=1), tmp_path / "run", overwrite=True)
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/config.toml").write_text("mine = 1")
+    for overwrite in (False, True):
+        with pytest.raises(DataError, match="but is no run"):
+            run_training(config(prepared, max_steps=1), tmp_path / "project", overwrite=overwrite)
+    assert (tmp_path / "project/config.toml").read_text() == "mine = 1"
+    assert (tmp_path / "run/thesis.txt").read_text() == "precious"
+
+
+def test_a_view_that_breaks_does_not_stop_training(tmp_path, prepared):
+    class Broken(Silent):
+        def show(self, event):
+            raise BrokenPipeError
+
+    train(config(prepared, max_steps=3), tmp_path / "run", view=Broken(), device="cpu")
+    assert len(events(tmp_path / "run", "train")) == 3
+    assert (tmp_path / "run/last").resolve().name == "step-00000003"
+
+
+def test_weights_ruined_by_the_very_last_update_are_not_saved(tmp_path, prepared):
+    cfg = config(prepared, learning_rate=1e38, warmup_steps=1, max_steps=1)
+    with pytest.raises(TrainingError, match="no finite numbers"):
+        run_training(cfg, tmp_path / "run")
+    assert not (tmp_path / "run/last").exists()
+
+
+def test_a_signal_breaks_off_a_validation_and_saves(tmp_path, prepared, toy, monkeypatch):
+    cfg = config(prepared, toy, max_steps=20)
+    run_training(cfg, tmp_path / "straight")
+    with monkeypatch.context() as patch:
+        patch.setattr(Validator, "__call__", lambda *args: os.kill(os.getpid(), signal.SIGTERM))
+        with pytest.raises(Interrupted, match="stopped by SIGTERM after update 10, which is saved"):
+            run_training(cfg, tmp_path / "hit")
+    run_training(cfg, tmp_path / "hit")
+    assert [e["step"] for e in events(tmp_path / "hit", "validate")] == [10, 20]
+    assert equal(weights(tmp_path / "hit"), weights(tmp_path / "straight"))
+
+
+def test_a_full_disk_is_told_and_the_checkpoint_before_it_kept(tmp_path, prepared, monkeypatch):
+    original = checkpoint.save_config
+
+    def full_at_twenty(cfg, path):
+        if "step-00000020" in str(path):
+            raise OSError(28, "No space left on device")
+        original(cfg, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_config", full_at_twenty)
+        with pytest.raises(DiskFull, match="step-00000020: no space left"):
+            run_training(config(prepared), tmp_path / "run")
+    assert (tmp_path / "run/last").resolve().name == "step-00000010"
+    assert not list(tmp_path.rglob("*.partial"))
+    run_training(config(prepared), tmp_path / "run")
+    assert (tmp_path / "run/last").resolve().name == "step-00000040"
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_is_not_begun_anew(tmp_path, prepared):
+    run_training(config(prepared, max_steps=10), tmp_path / "run")
+    (tmp_path / "run/last/model.safetensors").write_bytes(b"")
+    with pytest.raises(ModelError, match="all its checkpoints are damaged"):
+        run_training(config(prepared), tmp_path / "run")
+
+
+def test_a_damaged_checkpoint_is_left_out_of_the_average(tmp_path, prepared):
+    run_training(config(prepared, max_steps=30), tmp_path / "run")
+    (tmp_path / "run/checkpoints/step-00000020/model.safetensors").write_bytes(b"")
+    run_training(config(prepared, max_steps=40, average=4), tmp_path / "run")
+    summary = json.loads((tmp_path / "run/finished.json").read_text())
+    assert summary["averaged"] == ["step-00000010", "step-00000030", "step-00000040"]
+
+
+def test_other_threads_are_noticed(tmp_path, prepared, caplog):
+    run_training(config(prepared, max_steps=2), tmp_path / "run")
+    try:
+        run_training(config(prepared, max_steps=4), tmp_path / "run", threads=2)
+        assert "the run had 1 threads and goes on with 2" in caplog.text
+    finally:
+        torch.set_num_threads(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +14,11 @@ import typer
 from tfmt.cli.options import Device, Threads
 
 NUM_SAMPLES = 6
+DEFAULT_OUTPUT = Path("runs/demo")
 
 
 def demo(
-    output: Annotated[Path, typer.Option(help="Folder for all that is made.")] = Path("runs/demo"),
+    output: Annotated[Path, typer.Option(help="Folder for all that is made.")] = DEFAULT_OUTPUT,
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
@@ -24,7 +26,13 @@ def demo(
 
     Each step is a command to be used on files of your own. Stopped and started again, it goes on where it was.
     """
-    corpus, configs = bundled("data/demo"), bundled("configs")
+    from tfmt.files import whole_folder
+
+    corpus, config = output / "corpus", output / "corpus" / "demo.toml"
+    if not corpus.exists():
+        with whole_folder(corpus) as beside:
+            for file in (*sorted(bundled("data/demo").glob("*.[ze][hn]")), bundled("configs") / "demo.toml"):
+                (beside / file.name).write_bytes(file.read_bytes())
     tokenizer, data, run = output / "tokenizer.model", output / "data", output / "run"
     train_files = [corpus / "train.zh", corpus / "train.en"]
     test_source, test_reference = corpus / "test.zh", corpus / "test.en"
@@ -38,14 +46,12 @@ def demo(
         languages = ("--source-language", "zh", "--target-language", "en")
         step.run("prepare", *sides, *languages, "--tokenizer", tokenizer, "--output", data)
     step.begin("A Transformer learns to translate them")
-    settings = {
-        "data.train": f"[{_toml(data)}]",
-        "data.valid_source": _toml(corpus / "valid.zh"),
-        "data.valid_target": _toml(corpus / "valid.en"),
-    }
-    overrides = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    settings = {"train": data, "valid_source": corpus / "valid.zh", "valid_target": corpus / "valid.en"}
+    overrides = [word for key, path in settings.items() for word in ("--set", f"data.{key}={_toml(path)}")]
+    if output == DEFAULT_OUTPUT:
+        overrides = []  # the configuration names just these
     machine = (*(("--device", device) if device != "auto" else ()), *(("--threads", threads) if threads else ()))
-    step.run("train", configs / "demo.toml", *overrides, "--output", run, *machine)
+    step.run("train", config, *overrides, "--output", run, *machine)
     step.begin("It translates sentences it has never seen")
     step.run("translate", run, "--input", test_source, "--output", translations, "--overwrite", *machine)
     _print_samples(test_source, translations, test_reference)
@@ -53,16 +59,18 @@ def demo(
     evaluation = ("--hypotheses", translations, "--reference", test_reference, "--source", test_source)
     step.run("eval", *evaluation, "--target-language", "en", "--output", report, "--overwrite")
 
+    tfmt = "tfmt" if shutil.which("tfmt") else shlex.quote(sys.argv[0])
     typer.echo(
         f"""
 Everything lies in {output}:
-  {run}: the model, its checkpoints and log.jsonl
+  {corpus}/    the sentences, and the configuration of the run
+  {run}/       the model, its checkpoints and log.jsonl
   {translations}, {report / "report.md"}
 
 Try next:
-  echo 我喜欢打篮球 | tfmt translate {run}
-  echo 他的书比我的书贵 | tfmt translate {run} --json --n-best 3
-  tfmt train --help                     then the README's four commands, on files of your own"""
+  echo 我喜欢打篮球 | {tfmt} translate {run}
+  echo 他的书比我的书贵 | {tfmt} translate {run} --json --n-best 3
+  {tfmt} train --help    and the README's commands, on files of your own"""
     )
 
 
@@ -70,8 +78,7 @@ def bundled(name: str) -> Path:
     """A folder of the project that travels in the package; in a checkout, where it stands there."""
     package = Path(__file__).parents[1]
     packaged = package / "bundled" / Path(name).name
-    folder = packaged if packaged.is_dir() else package.parents[1] / name
-    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+    return packaged if packaged.is_dir() else package.parents[1] / name
 
 
 class _Steps:

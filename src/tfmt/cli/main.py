@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import os
@@ -19,7 +20,7 @@ from tfmt.cli.prepare import prepare
 from tfmt.cli.tokenizer import train_tokenizer
 from tfmt.cli.train import train
 from tfmt.cli.translate import translate
-from tfmt.errors import TfmtError
+from tfmt.errors import Interrupted, TfmtError
 
 app = typer.Typer(
     name="tfmt",
@@ -54,13 +55,25 @@ def _options(
 
 def main() -> None:
     """Run the command line; exit 0 done, 2 the user's input is at fault, 1 anything else, 130 and 143 signals."""
-    for stream in (sys.stdout, sys.stderr):  # UTF-8 whatever the locale
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    _use_utf8()
     words = sys.argv[1:]
     show_traceback = "--traceback" in words
     words = [word for word in words if word != "--traceback"]
     sys.exit(run(words, show_traceback=show_traceback))
+
+
+def _use_utf8() -> None:
+    """UTF-8 whatever the locale: for the streams, and for names of files, which takes a new start of Python."""
+    if not sys.flags.utf8_mode and sys.getfilesystemencoding() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", "-m", "tfmt", *sys.argv[1:]])
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # closed by the caller
+            os.dup2(nothing, descriptor)
+            setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def run(words: list[str], *, show_traceback: bool = False) -> int:
@@ -83,12 +96,19 @@ def run(words: list[str], *, show_traceback: bool = False) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except _Stopped as stopped:
-        _complain(f"stopped by {'Ctrl-C' if stopped.number == signal.SIGINT else 'SIGTERM'}")
+        _complain(_stopped_by(stopped.number))
         return 128 + stopped.number
     except Exception as error:
+        if signalled := _signal_behind(error):
+            _complain(_stopped_by(signalled.number))
+            return 128 + signalled.number
         if show_traceback:
             traceback.print_exc()
-        _complain(_one_line(error))
+        if isinstance(error, Interrupted):
+            with contextlib.suppress(OSError):
+                print(error, file=sys.stderr)
+        else:
+            _complain(_one_line(error))
         return _exit_status(error)
     finally:
         logger.removeHandler(handler)
@@ -99,6 +119,17 @@ class _Stopped(BaseException):
         self.number = number
 
 
+def _signal_behind(error: BaseException | None) -> _Stopped | None:
+    """The signal that an error wraps: one that comes while a module is imported is reported as the import's failure."""
+    while error is not None and not isinstance(error, _Stopped):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _stopped_by(number: int) -> str:
+    return f"stopped by {'Ctrl-C' if number == signal.SIGINT else signal.Signals(number).name}"
+
+
 def _stop(number: int, frame: object) -> None:
     raise _Stopped(number)
 
@@ -107,18 +138,22 @@ class _OneLine(logging.Handler):
     """A warning of the library's own, as one line on stderr; looked up late, so that it goes where stderr goes."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):  # nobody reads any more
+            print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr, flush=True)
 
 
 def _complain(message: str) -> None:
     label = "\033[31merror:\033[0m" if sys.stderr.isatty() else "error:"
-    print(label, message, file=sys.stderr)
+    with contextlib.suppress(OSError):
+        print(label, message, file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:
     match error:
         case TfmtError():
             return str(error)
+        case MemoryError() | RuntimeError() if "memory" in str(error).lower():
+            return "out of memory: make the model, train.micro_batch_tokens, --batch-tokens or --beam smaller"
         case OSError(filename=path, strerror=reason) if reason:
             return f"{path}: {reason.lower()}" if path else reason.lower()
         case _:

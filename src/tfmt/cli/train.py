@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from tfmt.cli.demo import bundled
 from tfmt.cli.options import Device, Overwrite, Threads
 
 
 def train(
-    config: Annotated[Path, typer.Argument(help="TOML file; docs/configuration.md lists every key.")],
+    config: Annotated[
+        Path, typer.Argument(help="TOML file, or the name of one that comes with tfmt: tiny, multi30k ...")
+    ],
     output: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/NAME for NAME.toml")] = None,
     overrides: Annotated[
         list[str] | None,
@@ -29,7 +32,19 @@ def train(
     from tfmt.runlog import view_for_stderr
     from tfmt.train.trainer import train as run_training
 
-    cfg = load_config(config, overrides or ())
+    cfg = load_config(_find(config), overrides or ())
     run = output or Path("runs") / config.stem
     run_training(cfg, run, view=view_for_stderr(), device=device, threads=threads, overwrite=overwrite)
     typer.echo(run)
+
+
+def _find(config: Path) -> Path:
+    """The file named, or the bundled configuration of that name."""
+    from tfmt.errors import ConfigError
+
+    known = {path.stem: path for path in sorted(bundled("configs").glob("*.toml"))}
+    if config.exists():
+        return config
+    if str(config) in known:
+        return known[str(config)]
+    raise ConfigError(f"{config}: no such configuration file; tfmt comes with {', '.join(known)}")

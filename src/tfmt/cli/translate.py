@@ -50,7 +50,7 @@ def translate(
     overwrite: Overwrite = False,
 ) -> None:
     """Translate text, line by line: a blank line gives a blank line."""
-    from tfmt.decode.translator import Translator
+    from tfmt.decode.translator import WINDOW, Translator
     from tfmt.errors import ConfigError
     from tfmt.files import check_output, decode_lines
 
@@ -70,7 +70,12 @@ def translate(
         )
         if num_best > translator.cfg.beam:
             raise ConfigError(f"--n-best {num_best}: more than the beam of {translator.cfg.beam}; raise --beam")
-        translations = translator.stream(decode_lines(stream, str(source or "<stdin>")), num_best=num_best)
+        window = WINDOW
+        if stream.isatty():
+            typer.echo("type a sentence and Enter; Ctrl-D ends", err=True)
+            window = 1
+        lines = decode_lines(stream, str(source or "<stdin>"))
+        translations = translator.stream(lines, num_best=num_best, window=window)
         with _writer(output, overwrite=overwrite) as out:
             _write(translations, out, as_json=as_json)
 
@@ -88,7 +93,7 @@ def _write(translations: Iterable[Translation], out: TextIO, *, as_json: bool) -
         num_truncated += "truncated" in translation.flags
     if num_truncated:
         typer.echo(
-            f"note: {num_truncated} translations ended at the length limit (decode.max_length_ratio)",
+            f"note: {num_truncated} of the translations ended at the length limit",
             err=True,
         )
 

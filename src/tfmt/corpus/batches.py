@@ -10,7 +10,6 @@ Letters: B sentences · S source length · T target length.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tfmt.errors import DataError
+from tfmt.files import read_json, sha256
 from tfmt.special_ids import BOS, EOS, PAD
 
 Ids = NDArray[np.integer]
@@ -165,13 +165,19 @@ def updates_from(
         epoch, done = epoch + 1, 0
 
 
-def open_prepared(folders: Sequence[Path]) -> Corpus:
-    """The pairs of folders that `prepare` made, end to end; raises DataError when one is not such a folder."""
+def open_prepared(folders: Sequence[Path], vocab_size: int) -> Corpus:
+    """The pairs of folders that `prepare` made, end to end; raises DataError when one is no such folder, or damaged."""
     sides: list[list[Side]] = [[], []]
     for folder in folders:
         table = _open_table(folder)
         for number, column in enumerate(("source", "target")):
-            sides[number].append(_side_of_column(table.column(column)))
+            side = _side_of_column(table.column(column))
+            if len(side.values) and int(side.values.max()) >= vocab_size:
+                raise DataError(
+                    f"{folder}: its dataset holds id {side.values.max()}, the vocabulary ends at {vocab_size - 1}; "
+                    "run `tfmt prepare` again"
+                )
+            sides[number].append(side)
     return Corpus(_join(sides[0]), _join(sides[1]))
 
 
@@ -179,10 +185,12 @@ def prepared_tokenizer(folders: Sequence[Path]) -> Path:
     """The tokenizer file of prepared folders; raises DataError when they were made with different ones."""
     fingerprints = {}
     for folder in folders:
-        report = folder / "report.json"
-        if not report.is_file() or not (folder / "tokenizer.model").is_file():
+        report, tokenizer = folder / "report.json", folder / "tokenizer.model"
+        if not report.is_file() or not tokenizer.is_file():
             raise DataError(f"{folder}: not a folder made by `tfmt prepare`; name one in data.train")
-        fingerprints[folder] = json.loads(report.read_text(encoding="utf-8"))["tokenizer"]
+        fingerprints[folder] = read_json(report).get("tokenizer")
+        if sha256(tokenizer) != fingerprints[folder]:
+            raise DataError(f"{tokenizer}: not the tokenizer its pairs were encoded with; run `tfmt prepare` again")
     for folder, fingerprint in fingerprints.items():
         if fingerprint != fingerprints[folders[0]]:
             raise DataError(
@@ -196,7 +204,7 @@ def _open_table(folder: Path):  # type: ignore[no-untyped-def]  # pyarrow has no
 
     try:
         dataset = datasets.load_from_disk(str(folder / "dataset"))
-    except (FileNotFoundError, ValueError, OSError) as error:
+    except (OSError, ValueError, LookupError, TypeError) as error:
         raise DataError(f"{folder}: cannot open its dataset ({error}); run `tfmt prepare` again") from error
     return dataset.data.table
 

@@ -101,13 +101,13 @@ class Translator:
     def translate(self, lines: Sequence[str], *, num_best: int = 1) -> list[Translation]:
         return list(self.stream(lines, num_best=num_best))
 
-    def stream(self, lines: Iterable[str], *, num_best: int = 1) -> Iterator[Translation]:
-        """A translation for each line, in order, given out a window at a time."""
+    def stream(self, lines: Iterable[str], *, num_best: int = 1, window: int = WINDOW) -> Iterator[Translation]:
+        """A translation for each line, in order, given out a window of lines at a time."""
         rest = iter(lines)
-        while window := list(islice(rest, WINDOW)):
-            yield from self._window(window, num_best)
+        while read := list(islice(rest, window)):
+            yield from self._translate(read, num_best)
 
-    def _window(self, lines: list[str], num_best: int) -> list[Translation]:
+    def _translate(self, lines: list[str], num_best: int) -> list[Translation]:
         texts = list(dict.fromkeys(line for line in lines if not is_blank(line)))
         encoded = self.tokenizer.encode(texts)
         found: dict[str, list[Hypothesis]] = {}

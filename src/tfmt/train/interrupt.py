@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish to stop, which the training loop grants between two updates."""
+"""Ctrl-C, SIGTERM and SIGHUP as a wish to stop, granted between two updates, or at once where nothing can be lost."""
 
 from __future__ import annotations
 
@@ -13,24 +13,46 @@ from tfmt.errors import Interrupted
 logger = logging.getLogger(__name__)
 
 
+class BreakOff(BaseException):
+    """Raised by a signal inside `Stop.breakable`."""
+
+
 class Stop:
     """Which signal has come; 0: none."""
 
     signal_number = 0
+    _is_breakable = False
+
+    @property
+    def signal_name(self) -> str:
+        return "Ctrl-C" if self.signal_number == signal.SIGINT else signal.Signals(self.signal_number).name
+
+    @contextmanager
+    def breakable(self) -> Iterator[None]:
+        """Work that a signal may end at once, with BreakOff, since it can be done again."""
+        self._is_breakable = True
+        try:
+            if self.signal_number:
+                raise BreakOff
+            yield
+        finally:
+            self._is_breakable = False
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        """The signals' handler."""
+        if self.signal_number:
+            raise Interrupted(number, "stopped at once; the same command goes on from the last checkpoint")
+        self.signal_number = number
+        if self._is_breakable:
+            raise BreakOff
+        logger.warning("stopping after this update; once more stops at once")
 
 
 @contextmanager
 def signals_as_wish() -> Iterator[Stop]:
-    """Turn Ctrl-C and SIGTERM into a wish to stop; a second one stops at once, the last checkpoint untouched."""
+    """A second signal stops at once, the last checkpoint untouched."""
     stop = Stop()
-
-    def ask_to_stop(number: int, frame: FrameType | None) -> None:
-        if stop.signal_number:
-            raise Interrupted(number, "stopped at once; the same command goes on from the last checkpoint")
-        stop.signal_number = number
-        logger.warning("stopping after this update; once more stops at once")
-
-    before = {number: signal.signal(number, ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop.ask) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield stop
     finally:

@@ -13,6 +13,7 @@ from tfmt.errors import ConfigError, DataError, TfmtError
 from tfmt.files import check_output, whole_file
 
 LOCK = ".lock"
+OWN_FILES = {"config.toml", "checkpoints", "log.jsonl", "best", "last", "finished.json"}
 # what may differ when a stopped run goes on: it touches neither the updates already made nor the order of those to come
 # (data.train is another name for the same pairs, or is refused for its fingerprint)
 MAY_CHANGE = {
@@ -26,12 +27,8 @@ MAY_CHANGE = {
 @contextmanager
 def own_run(run: Path, cfg: RunConfig, *, overwrite: bool) -> Iterator[None]:
     """Make or take the run folder, alone; raises when it belongs to something else or to another process."""
-    is_run = (run / "config.toml").is_file()
-    strange = [] if is_run or not run.is_dir() else [item.name for item in run.iterdir() if item.name[0] != "."]
-    if strange or (run.exists() and not run.is_dir()):
-        what = f"holds {strange[0]} and no config.toml, so it is" if strange else "is a file,"
-        raise DataError(f"{run}: {what} no run of `tfmt train`; choose another --output")
     check_output(run, overwrite=True)
+    is_run = _check_is_run(run, overwrite=overwrite)
     is_new = not run.exists()
     run.mkdir(parents=True, exist_ok=True)
     with (run / LOCK).open("w") as lock:
@@ -44,14 +41,30 @@ def own_run(run: Path, cfg: RunConfig, *, overwrite: bool) -> Iterator[None]:
                 _empty(run)
             elif is_run:
                 _check_same(load_config(run / "config.toml"), cfg, run)
+            (run / "checkpoints").mkdir(exist_ok=True)
             with whole_file(run / "config.toml", overwrite=True) as beside:
                 save_config(cfg, beside)
-            (run / "checkpoints").mkdir(exist_ok=True)
         except BaseException:
             if is_new:
                 shutil.rmtree(run)
             raise
         yield
+
+
+def _check_is_run(run: Path, *, overwrite: bool) -> bool:
+    """Whether a run stands here already; raises DataError where training would mix with, or delete, something else."""
+    if not run.exists():
+        return False
+    if not run.is_dir():
+        raise DataError(f"{run}: is a file; a run needs a folder; choose another --output")
+    visible = sorted(item.name for item in run.iterdir() if item.name[0] != ".")
+    is_run = (run / "config.toml").is_file() and (run / "checkpoints").is_dir()
+    strange = [name for name in visible if name not in OWN_FILES]
+    if visible and not is_run and visible != ["checkpoints"]:
+        raise DataError(f"{run}: holds {visible[0]} but is no run of `tfmt train`; choose another --output")
+    if overwrite and strange:
+        raise DataError(f"{run}: holds {strange[0]}, which tfmt did not make; move it away before --overwrite")
+    return is_run
 
 
 def _empty(run: Path) -> None:

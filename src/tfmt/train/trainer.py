@@ -6,8 +6,8 @@ A run folder is locked while it trains. A signal (Ctrl-C, SIGTERM) ends the upda
 from __future__ import annotations
 
 import json
+import logging
 import math
-import signal
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,14 +23,16 @@ from tfmt.corpus.batches import Corpus, Cursor, Update, open_prepared, prepared_
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.device import pick_device, pick_precision, set_threads
 from tfmt.errors import ConfigError, Interrupted, TrainingError
-from tfmt.files import whole_file
+from tfmt.files import read_json, whole_file
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog import RunLog, View
-from tfmt.train.interrupt import Stop, signals_as_wish
+from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
 from tfmt.train.loss import batch_loss_sums
 from tfmt.train.optim import lr_at, make_optimizer
 from tfmt.train.run_folder import own_run
 from tfmt.train.validate import Validation, Validator
+
+logger = logging.getLogger(__name__)
 
 
 def train(
@@ -43,7 +45,7 @@ def train(
         raise ConfigError("data.train: is empty; name the folder that `tfmt prepare` made")
     folders = [Path(folder) for folder in cfg.data.train]
     tokenizer = Tokenizer.load(prepared_tokenizer(folders))
-    corpus = open_prepared(folders)
+    corpus = open_prepared(folders, tokenizer.vocab_size)
     validator = Validator(cfg, tokenizer) if cfg.data.valid_source else None
     with own_run(run, cfg, overwrite=overwrite), RunLog(run / "log.jsonl", view) as log, signals_as_wish() as stop:
         Trainer(cfg, run, corpus, tokenizer, validator, where, log).run(stop)
@@ -71,8 +73,14 @@ class Trainer:
         torch.manual_seed(cfg.seed)
         self.model = Transformer(cfg.model, tokenizer.vocab_size).to(device).train()
         self.optimizer = make_optimizer(self.model, cfg.train)
-        self.state = TrainState(data=corpus.fingerprint())
+        self.state = TrainState(data=corpus.fingerprint(), threads=torch.get_num_threads())
+        if 0 < cfg.train.max_steps < cfg.train.warmup_steps:
+            logger.warning(
+                f"train.max_steps {cfg.train.max_steps:,} is below train.warmup_steps {cfg.train.warmup_steps:,}: "
+                "the learning rate never reaches its height"
+            )
         self.meter = Meter(device)
+        self.began = (0.0, 0.0)  # seconds and progress when this process took over
 
     def run(self, stop: Stop) -> None:
         """Update, log, validate, save, until a limit is reached; raises Interrupted when a signal has come."""
@@ -90,23 +98,32 @@ class Trainer:
             micro_batch_tokens=cfg.micro_batch_tokens,
             seed=self.cfg.seed,
         )
-        self._validate_if_due(reason)  # a signal may have come when it was
-        while reason is None:
-            self._advance(*next(updates))
-            reason = self._why_end()
-            step = self.state.step
-            if reason or stop.signal_number or step % cfg.log_every == 0:
-                self._log_training()
-            if stop.signal_number and reason is None:
+        self.began = (self.state.seconds, self._progress())
+        self.log.advance(self.state.step, self._progress())
+        try:
+            with stop.breakable():
+                is_saved = self._validate_if_due(reason)  # one that a signal broke off
+            while reason is None:
+                self._advance(*next(updates))
+                reason = self._why_end()
+                step = self.state.step
+                self.log.advance(step, self._progress())
+                if reason or stop.signal_number or step % cfg.log_every == 0:
+                    self._log_training()
+                with stop.breakable():
+                    is_saved = self._validate_if_due(reason)
+                if not is_saved and (reason or step % cfg.save_every == 0):
+                    self._save()
+            with stop.breakable():
+                self._finish(reason)
+        except BreakOff:
+            if checkpoint.checkpoint_folder(self.folder, self.state.step) not in checkpoint.checkpoints(self.folder):
                 self._save()
-                name = signal.Signals(stop.signal_number).name
-                raise Interrupted(
-                    stop.signal_number,
-                    f"stopped by {name} after update {step:,}, which is saved; the same command goes on",
-                )
-            if not self._validate_if_due(reason) and (reason or step % cfg.save_every == 0):
-                self._save()
-        self._finish(reason)
+            raise Interrupted(
+                stop.signal_number,
+                f"stopped by {stop.signal_name} after update {self.state.step:,}, which is saved; "
+                "the same command goes on from there",
+            ) from None
 
     def _validate_if_due(self, reason: str | None) -> bool:
         """Validate when it is time to, and save what is best so far; whether it has been saved."""
@@ -161,13 +178,21 @@ class Trainer:
                 "use that one, or choose another --output"
             )
         state = checkpoint.load_state(folder, self.model, self.optimizer)
+        if state.threads != torch.get_num_threads():
+            logger.warning(
+                f"the run had {state.threads} threads and goes on with {torch.get_num_threads()}: its sums are rounded "
+                f"differently from here on; --threads {state.threads} keeps them bit for bit"
+            )
         if state.data != self.state.data:
             raise ConfigError(
                 f"data.train: holds other pairs than {self.folder} was trained on; "
                 "prepare them as they were, choose another --output, or pass --overwrite to start anew"
             )
         best = self._summary().get("best_bleu")  # of an average, made when the run ended before
-        self.state = replace(state, best=max((x for x in (best, state.best) if x is not None), default=None))
+        best = max((score for score in (best, state.best) if score is not None), default=None)
+        self.state = replace(state, best=best, threads=torch.get_num_threads())
+        checkpoint.link(self.folder, "last", folder)
+        checkpoint.prune(self.folder, self.cfg.train.keep, self.cfg.train.save_every)
 
     def _announce(self) -> None:
         step = self.state.step
@@ -209,9 +234,15 @@ class Trainer:
             shares.append(state.seconds / (60 * cfg.max_minutes))
         return min(1.0, max(shares))
 
+    def _seconds_left(self) -> float:
+        """By the speed since this process took over: another may have had another machine, or a busier one."""
+        seconds, progress = self.began
+        done = self._progress() - progress
+        return (self.state.seconds - seconds) * (1 - progress - done) / done if done > 0 else 0.0
+
     def _log_training(self) -> None:
         state, progress = self.state, self._progress()
-        self._check_finite()
+        self._check_numbers()
         loss, nll, norm, tokens_per_s = self.meter.read()
         self.log.event(
             "train",
@@ -226,12 +257,12 @@ class Trainer:
             tokens_seen=state.tokens_seen,
             seconds=state.seconds,
             progress=progress,
-            seconds_left=state.seconds * (1 - progress) / progress if progress else 0.0,
+            seconds_left=self._seconds_left(),
         )
 
     def _validate(self, validator: Validator) -> bool:
         """Validate and log; True when no earlier checkpoint was as good."""
-        self._check_finite()
+        self._check_numbers()
         started = time.perf_counter()
         found = validator(self.model, self.precision)
         self._spend(time.perf_counter() - started)
@@ -245,7 +276,7 @@ class Trainer:
         self.log.event("validate", step=self.state.step, **asdict(found), is_best=is_best, averaged=averaged)
 
     def _save(self, *, is_best: bool = False) -> None:
-        self._check_finite()
+        self._check_numbers()
         started = time.perf_counter()
         folder = checkpoint.checkpoint_folder(self.folder, self.state.step)
         checkpoint.save_checkpoint(
@@ -257,13 +288,14 @@ class Trainer:
         checkpoint.prune(self.folder, self.cfg.train.keep, self.cfg.train.save_every)
         self._spend(time.perf_counter() - started)
 
-    def _check_finite(self) -> None:
-        """Raise rather than save, or translate with, numbers that are none."""
-        if not self.meter.is_finite():
-            raise TrainingError(
-                f"{self.folder}: loss or gradient is not a finite number near update {self.state.step:,}; it is not "
-                "saved: lower train.learning_rate or raise train.warmup_steps, and start anew with --overwrite"
-            )
+    def _check_numbers(self) -> None:
+        """Raise rather than save, log or translate with what is no finite number."""
+        if self.meter.is_finite() and all(bool(weight.isfinite().all()) for weight in self.model.parameters()):
+            return
+        raise TrainingError(
+            f"{self.folder}: loss, gradient or weights are no finite numbers near update {self.state.step:,}; they are "
+            "not saved: lower train.learning_rate or raise train.warmup_steps, and start anew with --overwrite"
+        )
 
     def _spend(self, seconds: float) -> None:
         """Count time that went into something else than updates."""
@@ -289,17 +321,17 @@ class Trainer:
     def _summary(self) -> dict[str, Any]:
         """What the run said when it ended; empty before."""
         file = self.folder / "finished.json"
-        summary: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        return summary
+        return read_json(file) if file.exists() else {}
 
     def _average(self) -> list[str]:
         cfg = self.cfg.train
         folders = checkpoint.regular_checkpoints(self.folder, cfg.save_every)[-cfg.average :]
         if cfg.average < 2 or len(folders) < 2:
             return []
+        folders = [folder for folder in folders if checkpoint.is_whole(folder)]
         checkpoint.average_weights(self.model, folders)
         found = self.validator(self.model, self.precision) if self.validator else None
-        is_best = found is None or self.state.best is None or found.bleu >= self.state.best
+        is_best = found is None or self.state.best is None or found.bleu > self.state.best
         if found is not None:
             self._log_validation(found, is_best=is_best, averaged=len(folders))
             if is_best:
@@ -308,6 +340,7 @@ class Trainer:
         checkpoint.save_model(average, self.model, self.cfg, self.tokenizer, step=self.state.step, overwrite=True)
         if is_best:
             checkpoint.link(self.folder, "best", average)
+        checkpoint.prune_averages(self.folder, average)
         return [folder.name for folder in folders]
 
     def _finished_message(self) -> str:
