@@ -24,6 +24,7 @@ from tfmt.decode.translator import Translator
 from tfmt.errors import ConfigError, DataError, DiskFull, Interrupted, ModelError, TfmtError, TrainingError
 from tfmt.evaluate.scores import bleu
 from tfmt.files import read_lines
+from tfmt.train.interrupt import Stop
 from tfmt.train.trainer import Trainer, train
 from tfmt.train.validate import Validator
 
@@ -91,6 +92,7 @@ import torch
 from pathlib import Path
 from tfmt.config import load_config
 from tfmt.runlog import PlainView
+from tfmt.train.interrupt import Stop
 from tfmt.train.trainer import Trainer, train
 from tfmt.train.validate import Validator
 
@@ -167,7 +169,7 @@ def make_trainer(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> Traine
         def advance(self, step, progress):
             pass
 
-    return Trainer(cfg, Path("nowhere"), corpus, tokenizer, None, torch.device("cpu"), NoLog())
+    return Trainer(cfg, Path("nowhere"), corpus, tokenizer, None, torch.device("cpu"), NoLog(), Stop())
 
 
 def first_gradients(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> dict[str, torch.Tensor]:
@@ -351,9 +353,11 @@ def test_an_end_cut_off_is_made_up_for(tmp_path, prepared):
     run_training(config(prepared, max_steps=4, average=2, save_every=2), tmp_path / "run")
     first_summary = (tmp_path / "run/finished.json").read_text()
     run_training(config(prepared, max_steps=8, average=2, save_every=2), tmp_path / "run")
-    (tmp_path / "run/finished.json").write_text(first_summary)  # as if killed before the second was written
-    run_training(config(prepared, max_steps=8, average=2, save_every=2), tmp_path / "run")
-    assert json.loads((tmp_path / "run/finished.json").read_text())["step"] == 8
+    # as if killed before the second was written, or damaged
+    for text in (first_summary, "", "[]", '{"step": 8}'):
+        (tmp_path / "run/finished.json").write_text(text)
+        run_training(config(prepared, max_steps=8, average=2, save_every=2), tmp_path / "run")
+        assert json.loads((tmp_path / "run/finished.json").read_text())["step"] == 8
 
 
 def test_other_data_under_the_same_name_is_noticed(tmp_path, prepared, toy):

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class BreakOff(BaseException):
-    """Raised by a signal inside `Stop.breakable`."""
+    """A wish to stop is granted: what was going on is to be saved, or can be done again."""
 
 
 class Stop:
@@ -32,11 +32,15 @@ class Stop:
         """Work that a signal may end at once, with BreakOff, since it can be done again."""
         self._is_breakable = True
         try:
-            if self.signal_number:
-                raise BreakOff
+            self.grant()
             yield
         finally:
             self._is_breakable = False
+
+    def grant(self) -> None:
+        """Raise BreakOff if a signal has come: the state is one to be saved."""
+        if self.signal_number:
+            raise BreakOff
 
     def ask(self, number: int, frame: FrameType | None) -> None:
         """The signals' handler."""

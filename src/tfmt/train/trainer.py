@@ -22,7 +22,7 @@ from tfmt.config import RunConfig
 from tfmt.corpus.batches import Corpus, Cursor, Update, open_prepared, prepared_tokenizer, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.device import pick_device, pick_precision, set_threads
-from tfmt.errors import ConfigError, Interrupted, TrainingError
+from tfmt.errors import ConfigError, DataError, Interrupted, TrainingError
 from tfmt.files import read_json, whole_file
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog import RunLog, View
@@ -33,6 +33,8 @@ from tfmt.train.run_folder import own_run
 from tfmt.train.validate import Validation, Validator
 
 logger = logging.getLogger(__name__)
+
+SUMMARY_KEYS = {"reason", "step", "minutes", "best_bleu", "best"}  # of finished.json, those read again
 
 
 def train(
@@ -48,7 +50,7 @@ def train(
     corpus = open_prepared(folders, tokenizer.vocab_size)
     validator = Validator(cfg, tokenizer) if cfg.data.valid_source else None
     with own_run(run, cfg, overwrite=overwrite), RunLog(run / "log.jsonl", view) as log, signals_as_wish() as stop:
-        Trainer(cfg, run, corpus, tokenizer, validator, where, log).run(stop)
+        Trainer(cfg, run, corpus, tokenizer, validator, where, log, stop).run()
 
 
 class Trainer:
@@ -61,6 +63,7 @@ class Trainer:
         validator: Validator | None,
         device: torch.device,
         log: RunLog,
+        stop: Stop,
     ) -> None:
         self.cfg = cfg
         self.folder = run
@@ -69,6 +72,7 @@ class Trainer:
         self.validator = validator
         self.device = device
         self.log = log
+        self.stop = stop
         self.precision = pick_precision(cfg.train.precision, device)
         torch.manual_seed(cfg.seed)
         self.model = Transformer(cfg.model, tokenizer.vocab_size).to(device).train()
@@ -82,7 +86,7 @@ class Trainer:
         self.meter = Meter(device)
         self.began = (0.0, 0.0)  # seconds and progress when this process took over
 
-    def run(self, stop: Stop) -> None:
+    def run(self) -> None:
         """Update, log, validate, save, until a limit is reached; raises Interrupted when a signal has come."""
         cfg = self.cfg.train
         self._continue()
@@ -101,27 +105,25 @@ class Trainer:
         self.began = (self.state.seconds, self._progress())
         self.log.advance(self.state.step, self._progress())
         try:
-            with stop.breakable():
-                is_saved = self._validate_if_due(reason)  # one that a signal broke off
+            self._validate_if_due(reason)  # what a signal broke off
             while reason is None:
                 self._advance(*next(updates))
                 reason = self._why_end()
                 step = self.state.step
                 self.log.advance(step, self._progress())
-                if reason or stop.signal_number or step % cfg.log_every == 0:
+                if reason or self.stop.signal_number or step % cfg.log_every == 0:
                     self._log_training()
-                with stop.breakable():
-                    is_saved = self._validate_if_due(reason)
+                self.stop.grant()
+                is_saved = self._validate_if_due(reason)
                 if not is_saved and (reason or step % cfg.save_every == 0):
                     self._save()
-            with stop.breakable():
-                self._finish(reason)
+            self._finish(reason)
         except BreakOff:
-            if checkpoint.checkpoint_folder(self.folder, self.state.step) not in checkpoint.checkpoints(self.folder):
+            if not checkpoint.checkpoint_folder(self.folder, self.state.step).exists():
                 self._save()
             raise Interrupted(
-                stop.signal_number,
-                f"stopped by {stop.signal_name} after update {self.state.step:,}, which is saved; "
+                self.stop.signal_number,
+                f"stopped by {self.stop.signal_name} after update {self.state.step:,}, which is saved; "
                 "the same command goes on from there",
             ) from None
 
@@ -264,7 +266,8 @@ class Trainer:
         """Validate and log; True when no earlier checkpoint was as good."""
         self._check_numbers()
         started = time.perf_counter()
-        found = validator(self.model, self.precision)
+        with self.stop.breakable():
+            found = validator(self.model, self.precision)
         self._spend(time.perf_counter() - started)
         is_best = self.state.best is None or found.bleu > self.state.best
         best = found.bleu if is_best else self.state.best
@@ -319,9 +322,12 @@ class Trainer:
         self.log.event("end", step=self.state.step, message=self._finished_message())
 
     def _summary(self) -> dict[str, Any]:
-        """What the run said when it ended; empty before."""
-        file = self.folder / "finished.json"
-        return read_json(file) if file.exists() else {}
+        """What the run said when it ended; empty before, and when that is damaged: the end is then made again."""
+        try:
+            summary = read_json(self.folder / "finished.json")
+        except DataError:
+            return {}
+        return summary if summary.keys() >= SUMMARY_KEYS else {}
 
     def _average(self) -> list[str]:
         cfg = self.cfg.train
@@ -330,7 +336,8 @@ class Trainer:
             return []
         folders = [folder for folder in folders if checkpoint.is_whole(folder)]
         checkpoint.average_weights(self.model, folders)
-        found = self.validator(self.model, self.precision) if self.validator else None
+        with self.stop.breakable():
+            found = self.validator(self.model, self.precision) if self.validator else None
         is_best = found is None or self.state.best is None or found.bleu > self.state.best
         if found is not None:
             self._log_validation(found, is_best=is_best, averaged=len(folders))
