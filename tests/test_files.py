@@ -201,7 +201,7 @@ def test_sha256_is_that_of_the_bytes(tmp_path: Path) -> None:
 
 
 def test_a_folder_left_aside_by_a_killed_overwrite_comes_back(tmp_path: Path) -> None:
-    aside = tmp_path / f".out.old.{socket.gethostname().replace('.', '_')}-999999999.partial"
+    aside = tmp_path / f".out.{socket.gethostname().replace('.', '_')}-999999999.aside"
     aside.mkdir()
     (aside / "kept").write_text("old")
     with pytest.raises(OutputExists), whole_folder(tmp_path / "out"):

@@ -15,6 +15,7 @@ import errno
 import json
 import logging
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -30,8 +31,8 @@ from tfmt import __version__
 from tfmt.config import RunConfig, load_config, save_config
 from tfmt.corpus.batches import Cursor
 from tfmt.corpus.tokenizer import Tokenizer
-from tfmt.errors import ConfigError, ModelError
-from tfmt.files import read_json, sha256, whole_folder
+from tfmt.errors import ConfigError, DataError, ModelError
+from tfmt.files import clear_left_over, read_json, sha256, whole_folder
 from tfmt.model.transformer import Transformer, num_parameters
 
 logger = logging.getLogger(__name__)
@@ -45,7 +46,6 @@ class LoadedModel:
     model: Transformer
     tokenizer: Tokenizer
     config: RunConfig
-    step: int
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,11 @@ class TrainState:
     tokens_seen: int = 0  # target tokens
     seconds: float = 0.0  # of training
     best: float | None = None  # validation BLEU, higher is better
+    best_step: int = 0
     validated_step: int = 0  # the newest update that was validated
+    validation: str = ""  # fingerprint of what `best` was measured by
     data: str = ""  # fingerprint of the corpus
-    threads: int = 0  # of the CPU: other numbers round sums differently
+    machine: str = ""  # device, number format and threads: others round sums differently
 
 
 def save_model(
@@ -74,7 +76,7 @@ def save_model(
     """Write a model folder, whole or not at all."""
     with whole_folder(folder, overwrite=overwrite) as beside:
         _write_model(beside, model, config, tokenizer)
-        _write_manifest(beside, model, step)
+        _write_manifest(beside, model, step, regular=False)
 
 
 def save_checkpoint(
@@ -85,21 +87,22 @@ def save_checkpoint(
     *,
     state: TrainState,
     optimizer: torch.optim.Optimizer,
+    regular: bool = True,
 ) -> None:
-    """Write a model folder with all that continuing needs, whole or not at all."""
+    """Write a model folder with all that continuing needs, whole or not at all; see `regular_checkpoints`."""
     with whole_folder(folder, overwrite=True) as beside:  # only a damaged folder can stand there already
         _write_model(beside, model, config, tokenizer)
         (beside / "state").mkdir()
         _save_tensors(_optimizer_tensors(model, optimizer), beside / "state/optimizer.safetensors")
         _save_tensors(_random_state(model.device), beside / "state/random.safetensors")
         (beside / "state/train.json").write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
-        _write_manifest(beside, model, state.step)
+        _write_manifest(beside, model, state.step, regular=regular)
 
 
 def load_model(path: Path, *, device: torch.device | str = "cpu") -> LoadedModel:
     """Open a model folder, or a run folder's best checkpoint (else its last); raises ModelError on any damage."""
     folder = find_model(path)
-    manifest = verify(folder, MODEL_FILES)
+    verify(folder, MODEL_FILES)
     try:
         config = load_config(folder / "config.toml")
     except ConfigError as error:
@@ -107,7 +110,7 @@ def load_model(path: Path, *, device: torch.device | str = "cpu") -> LoadedModel
     tokenizer = Tokenizer.load(folder / "tokenizer.model")
     model = Transformer.without_weights(config.model, tokenizer.vocab_size, device)
     load_weights(model, folder)
-    return LoadedModel(model.eval(), tokenizer, config, manifest["step"])
+    return LoadedModel(model.eval(), tokenizer, config)
 
 
 def load_weights(model: Transformer, folder: Path) -> None:
@@ -178,14 +181,16 @@ def checkpoints(run: Path) -> list[Path]:
     return sorted((run / "checkpoints").glob("step-*[0-9]"))
 
 
-def regular_checkpoints(run: Path, save_every: int) -> list[Path]:
-    """Those due by `save_every`, and the newest: what a run that was never stopped would have saved as well."""
-    folders = checkpoints(run)
-    return [
-        folder
-        for folder in folders
-        if int(folder.name.removeprefix("step-")) % save_every == 0 or folder == folders[-1]
-    ]
+def regular_checkpoints(run: Path) -> list[Path]:
+    """Those that were due by `save_every`, not for a stop or a best score: what a run never stopped would hold too."""
+    return [folder for folder in checkpoints(run) if _is_regular(folder)]
+
+
+def _is_regular(folder: Path) -> bool:
+    try:
+        return read_json(folder / "manifest.json").get("regular") is True
+    except DataError:
+        return False
 
 
 def checkpoint_folder(run: Path, step: int) -> Path:
@@ -221,10 +226,10 @@ def link(run: Path, name: str, folder: Path) -> None:
     beside.replace(run / name)
 
 
-def prune(run: Path, keep: int, save_every: int) -> None:
+def prune(run: Path, keep: int) -> None:
     """Delete all but the newest `keep` regular checkpoints and those that `best` and `last` point at."""
     linked = {(run / name).resolve() for name in ("best", "last")}
-    kept = regular_checkpoints(run, save_every)[-keep:]
+    kept = regular_checkpoints(run)[-keep:]
     for folder in checkpoints(run):
         if folder not in kept and folder.resolve() not in linked:
             _delete(folder)
@@ -237,10 +242,17 @@ def prune_averages(run: Path, newest: Path) -> None:
             _delete(folder)
 
 
+def clear_left_overs(run: Path) -> None:
+    """Undo what a kill left half done among the checkpoints; only for the process that has locked the run."""
+    for left_over in (run / "checkpoints").glob(".*"):
+        name = re.fullmatch(r"\.((?:step|average)-\d+)\..*\.?(?:partial|aside)", left_over.name)
+        if name:
+            clear_left_over(left_over, run / "checkpoints" / name[1])
+
+
 def _delete(folder: Path) -> None:
     # renamed first: a kill while deleting leaves no half folder that looks like a checkpoint
     doomed = folder.with_name(f".{folder.name}.doomed.partial")
-    shutil.rmtree(doomed, ignore_errors=True)
     folder.rename(doomed)
     shutil.rmtree(doomed)
 
@@ -266,12 +278,13 @@ def _write_model(folder: Path, model: Transformer, config: RunConfig, tokenizer:
     tokenizer.save(folder / "tokenizer.model")
 
 
-def _write_manifest(folder: Path, model: Transformer, step: int) -> None:
+def _write_manifest(folder: Path, model: Transformer, step: int, *, regular: bool) -> None:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     manifest = {
         "format": FORMAT,
         "tfmt": __version__,
         "step": step,
+        "regular": regular,
         "vocab_size": model.vocab_size,
         "parameters": num_parameters(model),
         "files": {str(path.relative_to(folder)): sha256(path) for path in files},

@@ -126,7 +126,9 @@ class TrainConfig(_Section):
     log_every: int = Field(default=50, ge=1, description="updates between two lines of the log")
     validate_every: int = Field(default=1000, ge=0, description="updates between two validations; 0: only at the end")
     save_every: int = Field(default=1000, ge=1, description="updates between two checkpoints")
-    keep: int = Field(default=5, ge=1, description="newest checkpoints kept (the best is kept besides)")
+    keep: int = Field(
+        default=5, ge=1, description="newest checkpoints due by save_every that are kept, besides the best"
+    )
     average: int = Field(
         default=5, ge=0, description="newest checkpoints averaged into one model at the end; 0 or 1: none"
     )
@@ -295,14 +297,21 @@ def _flatten(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, ob
 
 
 def _allowed(field: Any) -> str:
-    choices = [choice for choice in get_args(field.annotation) if isinstance(choice, str)]
-    if choices:
-        return " · ".join(f"`{choice}`" for choice in choices)
+    """Choices and bounds, also those inside a union or a tuple."""
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "multiple_of": "multiple of"}
-    bounds = [
-        f"{signs[name]} {getattr(constraint, name)}"
-        for constraint in field.metadata
-        for name in signs
-        if hasattr(constraint, name)
-    ]
-    return ", ".join(bounds)
+    allowed: list[str] = []
+
+    def collect(annotation: Any, metadata: Sequence[Any]) -> None:
+        for constraint in metadata:
+            bounds = [f"{signs[name]} {getattr(constraint, name)}" for name in signs if hasattr(constraint, name)]
+            inner = getattr(constraint, "metadata", [])  # a Field inside Annotated
+            allowed.extend(bounds)
+            collect(None, inner)
+        for inside in get_args(annotation):
+            if isinstance(inside, str):
+                allowed.append(f"`{inside}`")
+            elif inside is not Ellipsis:
+                collect(inside, getattr(inside, "__metadata__", ()))
+
+    collect(field.annotation, field.metadata)
+    return ", ".join(dict.fromkeys(allowed))

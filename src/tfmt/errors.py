@@ -8,7 +8,7 @@ TfmtError                exit status 2: the input or the usage is at fault
 ├── MissingExtra         an optional package is not installed
 ├── TrainingError        exit status 1: training cannot go on
 ├── DiskFull             exit status 1
-└── Interrupted          exit status 128 + signal: stopped by Ctrl-C or SIGTERM, state saved
+└── Interrupted          exit status 128 + signal: stopped by Ctrl-C, SIGTERM or SIGHUP
 
 A message is one line: what, where, the value seen, the bound or the choices, what to do.
 """

@@ -154,7 +154,7 @@ def check_output(path: Path, *, overwrite: bool) -> None:
     """Raise OutputExists when something stands at `path`; before any work, so that none is done in vain."""
     if not overwrite and (path.exists() or path.is_symlink()):
         raise OutputExists(path)
-    above = next(folder for folder in path.absolute().parents if folder.exists())
+    above = next((folder for folder in path.absolute().parents if folder.exists()), path)
     if not above.is_dir():
         raise DataError(f"{path}: cannot be made, since {above} is a file; choose another --output")
     if not os.access(above, os.W_OK):
@@ -185,14 +185,18 @@ def _room_beside(path: Path) -> Iterator[Path]:
 
 def _clear_left_overs(path: Path) -> None:
     """Delete what killed runs of this machine left beside `path`; what a living run writes is not ours to touch."""
-    for left_over in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        owner = re.search(r"([^.]+)-(\d+)\.partial$", left_over.name)
-        if not owner or owner[1] != _machine() or _is_running(int(owner[2])):
-            continue
-        if left_over.name.startswith(f".{path.name}.old.") and not path.exists():
-            left_over.rename(path)  # killed between the two renames of an overwrite: the old folder is still whole
-        else:
-            _remove(left_over)
+    for left_over in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        owner = re.fullmatch(r"([^.]+)-(\d+)\.(partial|aside)", left_over.name.removeprefix(f".{path.name}."))
+        if owner and owner[1] == _machine() and not _is_running(int(owner[2])):
+            clear_left_over(left_over, path)
+
+
+def clear_left_over(left_over: Path, path: Path) -> None:
+    """Put back what an overwrite of `path` had set aside, if it was killed between its two renames; else delete."""
+    if left_over.suffix == ".aside" and not path.exists():
+        left_over.rename(path)
+    else:
+        _remove(left_over)
 
 
 def _owner() -> str:
@@ -218,7 +222,7 @@ def _is_running(pid: int) -> bool:
 def _take_place(beside: Path, path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         # a folder cannot be replaced in one call: the old one steps aside, and is deleted last
-        aside = path.parent / f".{path.name}.old.{_owner()}.partial"
+        aside = path.parent / f".{path.name}.{_owner()}.aside"
         path.rename(aside)
         try:
             beside.rename(path)

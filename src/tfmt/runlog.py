@@ -1,10 +1,12 @@
 """Events of a run: one JSON object a line in log.jsonl, and a view of them for the person who waits.
 
-`{"event": "train", "step": 50, "loss": 5.1, ...}`. The file is the truth; what the console shows is a view of it.
+`{"event": "train", "step": 50, "loss": 5.1, ...}`. The file is the truth; what the console shows is a view of it. A run
+killed without warning goes on from its last checkpoint and logs some steps again, after an event "resume".
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -66,7 +68,8 @@ class RunLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._tell(lambda view: view.close())
-        self._file.close()
+        with contextlib.suppress(OSError):  # a full disk has been told of at the event
+            self._file.close()
 
 
 def _end_half_line(path: Path) -> None:

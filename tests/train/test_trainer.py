@@ -24,9 +24,9 @@ from tfmt.decode.translator import Translator
 from tfmt.errors import ConfigError, DataError, DiskFull, Interrupted, ModelError, TfmtError, TrainingError
 from tfmt.evaluate.scores import bleu
 from tfmt.files import read_lines
-from tfmt.train.interrupt import Stop
+from tfmt.train.interrupt import Stop, signals_as_wish
 from tfmt.train.trainer import Trainer, train
-from tfmt.train.validate import Validator
+from tfmt.train.validate import Validation, Validator
 
 
 class Silent:
@@ -92,9 +92,9 @@ import torch
 from pathlib import Path
 from tfmt.config import load_config
 from tfmt.runlog import PlainView
-from tfmt.train.interrupt import Stop
+from tfmt.train.interrupt import Stop, signals_as_wish
 from tfmt.train.trainer import Trainer, train
-from tfmt.train.validate import Validator
+from tfmt.train.validate import Validation, Validator
 
 file, run, signal_number, *overrides = sys.argv[1:]
 update = Trainer.update
@@ -340,13 +340,103 @@ def test_a_signal_at_a_validation_saves_first_and_validates_on_return(tmp_path, 
     assert equal(weights(tmp_path / "hit"), weights(tmp_path / "straight"))
 
 
-def test_a_run_gone_on_never_takes_a_worse_model_for_its_best(tmp_path, prepared, toy):
-    run_training(config(prepared, toy, max_steps=4), tmp_path / "run")
-    summary = json.loads((tmp_path / "run/finished.json").read_text())
-    (tmp_path / "run/finished.json").write_text(json.dumps(summary | {"best_bleu": 99.0}))
-    run_training(config(prepared, toy, max_steps=8), tmp_path / "run")
-    assert (tmp_path / "run/best").resolve().name == "step-00000004"
-    assert json.loads((tmp_path / "run/finished.json").read_text())["best_bleu"] == 99.0
+def fake_validations(patch, scores):
+    """Validation that gives these BLEU scores in turn."""
+    remaining = iter(scores)
+    patch.setattr(Validator, "__call__", lambda *args: Validation(2.0, 1.5, 4.5, next(remaining), "fake", []))
+
+
+def test_a_run_gone_on_never_takes_a_worse_model_for_its_best(tmp_path, prepared, toy, monkeypatch):
+    fake_validations(monkeypatch, [10.0, 50.0, 20.0, 30.0])  # step 4, its average, step 8, its average
+    for max_steps in (4, 8):
+        run_training(config(prepared, toy, max_steps=max_steps, save_every=2, average=2), tmp_path / "run")
+        assert (tmp_path / "run/best").resolve().name == "average-00000004"
+        assert json.loads((tmp_path / "run/finished.json").read_text())["best_bleu"] == 50.0
+
+
+def test_the_best_link_is_mended_when_a_kill_came_before_it(tmp_path, prepared, toy, monkeypatch):
+    fake_validations(monkeypatch, [10.0, 20.0, 15.0])
+    link = checkpoint.link
+
+    def killed_at_twenty(run, name, folder):
+        if (name, folder.name) == ("best", "step-00000020"):
+            raise KeyboardInterrupt
+        link(run, name, folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "link", killed_at_twenty)
+        with pytest.raises(KeyboardInterrupt):
+            run_training(config(prepared, toy, max_steps=30), tmp_path / "run")
+    assert (tmp_path / "run/best").resolve().name == "step-00000010"
+    run_training(config(prepared, toy, max_steps=30), tmp_path / "run")
+    assert (tmp_path / "run/best").resolve().name == "step-00000020"
+
+
+def test_another_validation_text_begins_the_best_anew(tmp_path, prepared, toy, monkeypatch, caplog):
+    fake_validations(monkeypatch, [40.0, 5.0])
+    run_training(config(prepared, toy, max_steps=10), tmp_path / "run")
+    cfg = config(prepared, toy, max_steps=20).model_dump()
+    cfg["decode"]["beam"] = 1
+    run_training(RunConfig.model_validate(cfg), tmp_path / "run")
+    assert "what is best is found anew" in caplog.text
+    assert (tmp_path / "run/best").resolve().name == "step-00000020"
+
+
+def test_checkpoints_saved_under_another_save_every_stay_regular(tmp_path, prepared):
+    run_training(config(prepared, max_steps=30), tmp_path / "run")
+    run_training(config(prepared, max_steps=40, save_every=15), tmp_path / "run")
+    assert [int(f.name[5:]) for f in checkpoint.regular_checkpoints(tmp_path / "run")] == [10, 20, 30]
+
+
+def test_overwriting_that_was_killed_can_be_done_again(tmp_path, prepared, monkeypatch):
+    run_training(config(prepared, max_steps=10), tmp_path / "run")
+    (tmp_path / "run/.git").mkdir()
+    for name in ("config.toml", "checkpoints"):
+        with monkeypatch.context() as patch:
+            kill_at(patch, name)
+            with pytest.raises(KeyboardInterrupt):
+                run_training(config(prepared, max_steps=2), tmp_path / "run", overwrite=True)
+    run_training(config(prepared, max_steps=2), tmp_path / "run", overwrite=True)
+    assert (tmp_path / "run/last").resolve().name == "step-00000002"
+    assert (tmp_path / "run/.git").exists()
+
+
+def kill_at(patch, name):
+    """Make the deletion of a file or folder of that name the moment of a kill."""
+    unlink, rmdir = Path.unlink, Path.rmdir
+
+    def kill_or(delete):
+        def deletes(path, **options):
+            if path.name == name:
+                raise KeyboardInterrupt
+            delete(path, **options)
+
+        return deletes
+
+    patch.setattr(Path, "unlink", kill_or(unlink))
+    patch.setattr(Path, "rmdir", kill_or(rmdir))
+
+
+def test_what_kills_left_among_the_checkpoints_is_cleared_or_put_back(tmp_path, prepared):
+    run_training(config(prepared, max_steps=20), tmp_path / "run")
+    checkpoints = tmp_path / "run/checkpoints"
+    for name in (".step-00000010.doomed.partial", ".step-00000013.other_host-7.partial", ".step-00000020.x-7.aside"):
+        (checkpoints / name).mkdir()
+    (checkpoints / "step-00000020").rename(checkpoints / ".step-00000020.host-5.aside")
+    (checkpoints / ".step-00000020.x-7.aside").rmdir()
+    run_training(config(prepared, max_steps=20), tmp_path / "run")
+    assert sorted(item.name for item in checkpoints.iterdir()) == ["step-00000010", "step-00000020"]
+    assert not events(tmp_path / "run", "resume")
+
+
+def test_a_hang_up_that_the_caller_ignores_stays_ignored(tmp_path, prepared):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with signals_as_wish() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert stop.signal_number == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_end_cut_off_is_made_up_for(tmp_path, prepared):
@@ -407,7 +497,7 @@ def test_a_view_that_breaks_does_not_stop_training(tmp_path, prepared):
 
 def test_weights_ruined_by_the_very_last_update_are_not_saved(tmp_path, prepared):
     cfg = config(prepared, learning_rate=1e38, warmup_steps=1, max_steps=1)
-    with pytest.raises(TrainingError, match="no finite numbers"):
+    with pytest.raises(TrainingError, match="are not finite"):
         run_training(cfg, tmp_path / "run")
     assert not (tmp_path / "run/last").exists()
 
@@ -461,6 +551,6 @@ def test_other_threads_are_noticed(tmp_path, prepared, caplog):
     run_training(config(prepared, max_steps=2), tmp_path / "run")
     try:
         run_training(config(prepared, max_steps=4), tmp_path / "run", threads=2)
-        assert "the run had 1 threads and goes on with 2" in caplog.text
+        assert "the run was on cpu in fp32, 1 threads and is now on cpu in fp32, 2 threads" in caplog.text
     finally:
         torch.set_num_threads(1)

@@ -82,7 +82,8 @@ def _use_utf8() -> None:
 def run(words: list[str], *, show_traceback: bool = False) -> int:
     """Run one command given as its words, and return its exit status."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as in the background of a script
+            signal.signal(number, _stop)
     logger, handler = logging.getLogger("tfmt"), _OneLine(logging.WARNING)
     logger.addHandler(handler)
     try:
@@ -141,7 +142,7 @@ class _OneLine(logging.Handler):
     """A warning of the library's own, as one line on stderr; looked up late, so that it goes where stderr goes."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        with contextlib.suppress(OSError):  # nobody reads any more
+        with contextlib.suppress(OSError, RuntimeError):  # nobody reads any more, or a signal came amid a write
             print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr, flush=True)
 
 
@@ -155,13 +156,18 @@ def _one_line(error: Exception) -> str:
     match error:
         case TfmtError():
             return str(error)
-        case MemoryError() | RuntimeError() if "memory" in str(error).lower():
+        case MemoryError() | RuntimeError() if _is_out_of_memory(error):
             return "out of memory: make the model, train.micro_batch_tokens, --batch-tokens or --beam smaller"
         case OSError(filename=path, strerror=reason) if reason:
             return f"{path}: {reason.lower()}" if path else reason.lower()
         case _:
             text = " ".join(str(error).split())
             return f"{type(error).__name__}: {text} (a fault of tfmt; --traceback shows where)"
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
 
 
 def _exit_status(error: Exception) -> int:

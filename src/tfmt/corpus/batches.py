@@ -88,8 +88,12 @@ class Corpus:
         return len(self.source.lengths)
 
     def fingerprint(self) -> str:
-        """A hash of all lengths, which are what the order of updates depends on."""
-        return hashlib.sha256(self.source.lengths.tobytes() + self.target.lengths.tobytes()).hexdigest()
+        """A hash of all ids and where sentences end."""
+        digest = hashlib.sha256()
+        for side in (self.source, self.target):
+            digest.update(np.ascontiguousarray(side.values).data)
+            digest.update(side.lengths.data)
+        return digest.hexdigest()
 
     def batch(self, pairs: NDArray[np.int64]) -> Batch:
         return Batch(

@@ -43,20 +43,27 @@ class Stop:
             raise BreakOff
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """The signals' handler."""
+        """The signals' handler. A second Ctrl-C stops at once; supervisors repeat the others."""
         if self.signal_number:
-            raise Interrupted(number, "stopped at once; the same command goes on from the last checkpoint")
+            if number == signal.SIGINT:
+                raise Interrupted(number, "stopped at once; the same command goes on from the last checkpoint")
+            return
         self.signal_number = number
         if self._is_breakable:
             raise BreakOff
-        logger.warning("stopping after this update; once more stops at once")
+        logger.warning("stopping when the state can be saved; Ctrl-C once more stops at once")
 
 
 @contextmanager
 def signals_as_wish() -> Iterator[Stop]:
-    """A second signal stops at once, the last checkpoint untouched."""
+    """Ctrl-C, SIGTERM and SIGHUP go to the Stop given out; what the caller ignores (nohup) stays ignored."""
     stop = Stop()
-    before = {number: signal.signal(number, stop.ask) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    heeded = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
+    before = {number: signal.signal(number, stop.ask) for number in heeded}
     try:
         yield stop
     finally:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tfmt import checkpoint
 from tfmt.config import RunConfig, differences, load_config, save_config
 from tfmt.errors import ConfigError, DataError, TfmtError
 from tfmt.files import check_output, whole_file
@@ -27,7 +29,8 @@ MAY_CHANGE = {
 @contextmanager
 def own_run(run: Path, cfg: RunConfig, *, overwrite: bool) -> Iterator[None]:
     """Make or take the run folder, alone; raises when it belongs to something else or to another process."""
-    check_output(run, overwrite=True)
+    if not run.exists():
+        check_output(run, overwrite=False)
     is_run = _check_is_run(run, overwrite=overwrite)
     is_new = not run.exists()
     run.mkdir(parents=True, exist_ok=True)
@@ -42,6 +45,7 @@ def own_run(run: Path, cfg: RunConfig, *, overwrite: bool) -> Iterator[None]:
             elif is_run:
                 _check_same(load_config(run / "config.toml"), cfg, run)
             (run / "checkpoints").mkdir(exist_ok=True)
+            checkpoint.clear_left_overs(run)
             with whole_file(run / "config.toml", overwrite=True) as beside:
                 save_config(cfg, beside)
         except BaseException:
@@ -58,22 +62,27 @@ def _check_is_run(run: Path, *, overwrite: bool) -> bool:
     if not run.is_dir():
         raise DataError(f"{run}: is a file; a run needs a folder; choose another --output")
     visible = sorted(item.name for item in run.iterdir() if item.name[0] != ".")
-    is_run = (run / "config.toml").is_file() and (run / "checkpoints").is_dir()
     strange = [name for name in visible if name not in OWN_FILES]
-    if visible and not is_run and visible != ["checkpoints"]:
+    folders = list((run / "checkpoints").iterdir()) if (run / "checkpoints").is_dir() else None
+    is_run = folders is not None and (run / "config.toml").is_file()
+    is_left_by_a_kill = folders == [] and not strange
+    if visible and not is_run and not is_left_by_a_kill:
         raise DataError(f"{run}: holds {visible[0]} but is no run of `tfmt train`; choose another --output")
+    strange += [
+        f"checkpoints/{folder.name}" for folder in folders or () if not re.match(r"\.?(step|average)-\d+", folder.name)
+    ]
     if overwrite and strange:
         raise DataError(f"{run}: holds {strange[0]}, which tfmt did not make; move it away before --overwrite")
     return is_run
 
 
 def _empty(run: Path) -> None:
-    """Delete all but the lock; config.toml last, so that a kill on the way leaves what is still a run."""
-    for item in sorted(run.iterdir(), key=lambda item: item.name == "config.toml"):
-        if item.is_dir() and not item.is_symlink():
-            shutil.rmtree(item)
-        elif item.name != LOCK:
-            item.unlink()
+    """Delete what training made, `checkpoints` last: what a kill on the way leaves is then taken for a new run."""
+    for item in (run / "checkpoints").iterdir():
+        shutil.rmtree(item)
+    for name in OWN_FILES - {"checkpoints"}:
+        (run / name).unlink(missing_ok=True)
+    (run / "checkpoints").rmdir()
 
 
 def _check_same(old: RunConfig, new: RunConfig, run: Path) -> None:

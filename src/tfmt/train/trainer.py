@@ -9,7 +9,9 @@ import json
 import logging
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +79,18 @@ class Trainer:
         torch.manual_seed(cfg.seed)
         self.model = Transformer(cfg.model, tokenizer.vocab_size).to(device).train()
         self.optimizer = make_optimizer(self.model, cfg.train)
-        self.state = TrainState(data=corpus.fingerprint(), threads=torch.get_num_threads())
+        self.state = TrainState(
+            data=corpus.fingerprint(),
+            validation=validator.fingerprint() if validator else "",
+            machine=f"{device} in {self.precision}, {torch.get_num_threads()} threads",
+        )
         if 0 < cfg.train.max_steps < cfg.train.warmup_steps:
             logger.warning(
                 f"train.max_steps {cfg.train.max_steps:,} is below train.warmup_steps {cfg.train.warmup_steps:,}: "
                 "the learning rate never reaches its height"
             )
         self.meter = Meter(device)
+        self.saved_step = 0
         self.began = (0.0, 0.0)  # seconds and progress when this process took over
 
     def run(self) -> None:
@@ -103,11 +110,12 @@ class Trainer:
             seed=self.cfg.seed,
         )
         self.began = (self.state.seconds, self._progress())
+        self.meter.restart()
         self.log.advance(self.state.step, self._progress())
         try:
             self._validate_if_due(reason)  # what a signal broke off
             while reason is None:
-                self._advance(*next(updates))
+                self._advance(updates)
                 reason = self._why_end()
                 step = self.state.step
                 self.log.advance(step, self._progress())
@@ -119,7 +127,7 @@ class Trainer:
                     self._save()
             self._finish(reason)
         except BreakOff:
-            if not checkpoint.checkpoint_folder(self.folder, self.state.step).exists():
+            if self.saved_step != self.state.step:
                 self._save()
             raise Interrupted(
                 self.stop.signal_number,
@@ -138,9 +146,10 @@ class Trainer:
             self._save(is_best=True)
         return is_best
 
-    def _advance(self, cursor: Cursor, update: Update) -> None:
+    def _advance(self, updates: Iterator[tuple[Cursor, Update]]) -> None:
         """Make one update and move the state past it."""
         started = time.perf_counter()
+        cursor, update = next(updates)
         loss, nll, norm = self.update(update)
         self.meter.add(loss, nll, norm, update.num_tokens)
         self.state = replace(
@@ -180,21 +189,38 @@ class Trainer:
                 "use that one, or choose another --output"
             )
         state = checkpoint.load_state(folder, self.model, self.optimizer)
-        if state.threads != torch.get_num_threads():
-            logger.warning(
-                f"the run had {state.threads} threads and goes on with {torch.get_num_threads()}: its sums are rounded "
-                f"differently from here on; --threads {state.threads} keeps them bit for bit"
-            )
         if state.data != self.state.data:
             raise ConfigError(
                 f"data.train: holds other pairs than {self.folder} was trained on; "
                 "prepare them as they were, choose another --output, or pass --overwrite to start anew"
             )
-        best = self._summary().get("best_bleu")  # of an average, made when the run ended before
-        best = max((score for score in (best, state.best) if score is not None), default=None)
-        self.state = replace(state, best=best, threads=torch.get_num_threads())
+        if state.machine != self.state.machine:
+            logger.warning(
+                f"the run was on {state.machine} and is now on {self.state.machine}: its sums are rounded differently "
+                "from here on"
+            )
         checkpoint.link(self.folder, "last", folder)
-        checkpoint.prune(self.folder, self.cfg.train.keep, self.cfg.train.save_every)
+        best, best_step = self._settle_best(state)
+        self.state = replace(
+            state, best=best, best_step=best_step, validation=self.state.validation, machine=self.state.machine
+        )
+        self.saved_step = state.step
+        checkpoint.prune(self.folder, self.cfg.train.keep)
+
+    def _settle_best(self, state: TrainState) -> tuple[float | None, int]:
+        """Score and step of the best so far, and the link `best` to match, whatever a kill has left."""
+        link = self.folder / "best"
+        if self.validator is None or state.validation != self.state.validation:
+            if self.validator and state.validation:
+                logger.warning("validation text or [decode] differ from before; what is best is found anew")
+            link.unlink(missing_ok=True)
+            return None, 0
+        average = self._summary().get("best_bleu")
+        if average is not None and link.resolve().name.startswith("average-") and link.exists():
+            return average, state.best_step
+        if state.best_step and checkpoint.checkpoint_folder(self.folder, state.best_step).exists():
+            checkpoint.link(self.folder, "best", checkpoint.checkpoint_folder(self.folder, state.best_step))
+        return state.best, state.best_step
 
     def _announce(self) -> None:
         step = self.state.step
@@ -271,7 +297,8 @@ class Trainer:
         self._spend(time.perf_counter() - started)
         is_best = self.state.best is None or found.bleu > self.state.best
         best = found.bleu if is_best else self.state.best
-        self.state = replace(self.state, best=best, validated_step=self.state.step)
+        best_step = self.state.step if is_best else self.state.best_step
+        self.state = replace(self.state, best=best, best_step=best_step, validated_step=self.state.step)
         self._log_validation(found, is_best=is_best, averaged=0)
         return is_best
 
@@ -283,12 +310,19 @@ class Trainer:
         started = time.perf_counter()
         folder = checkpoint.checkpoint_folder(self.folder, self.state.step)
         checkpoint.save_checkpoint(
-            folder, self.model, self.cfg, self.tokenizer, state=self.state, optimizer=self.optimizer
+            folder,
+            self.model,
+            self.cfg,
+            self.tokenizer,
+            state=self.state,
+            optimizer=self.optimizer,
+            regular=self.state.step % self.cfg.train.save_every == 0,
         )
         checkpoint.link(self.folder, "last", folder)
         if is_best:
             checkpoint.link(self.folder, "best", folder)
-        checkpoint.prune(self.folder, self.cfg.train.keep, self.cfg.train.save_every)
+        checkpoint.prune(self.folder, self.cfg.train.keep)
+        self.saved_step = self.state.step
         self._spend(time.perf_counter() - started)
 
     def _check_numbers(self) -> None:
@@ -296,7 +330,7 @@ class Trainer:
         if self.meter.is_finite() and all(bool(weight.isfinite().all()) for weight in self.model.parameters()):
             return
         raise TrainingError(
-            f"{self.folder}: loss, gradient or weights are no finite numbers near update {self.state.step:,}; they are "
+            f"{self.folder}: loss, gradient or weights are not finite near update {self.state.step:,}; they are "
             "not saved: lower train.learning_rate or raise train.warmup_steps, and start anew with --overwrite"
         )
 
@@ -331,10 +365,12 @@ class Trainer:
 
     def _average(self) -> list[str]:
         cfg = self.cfg.train
-        folders = checkpoint.regular_checkpoints(self.folder, cfg.save_every)[-cfg.average :]
-        if cfg.average < 2 or len(folders) < 2:
+        newest = checkpoint.checkpoint_folder(self.folder, self.state.step)
+        candidates = {*checkpoint.regular_checkpoints(self.folder), newest}
+        whole = filter(checkpoint.is_whole, sorted(candidates, reverse=True))
+        folders = sorted(islice(whole, cfg.average))
+        if len(folders) < 2:
             return []
-        folders = [folder for folder in folders if checkpoint.is_whole(folder)]
         checkpoint.average_weights(self.model, folders)
         with self.stop.breakable():
             found = self.validator(self.model, self.precision) if self.validator else None
@@ -364,9 +400,9 @@ class Meter:
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._clear()
+        self.restart()
 
-    def _clear(self) -> None:
+    def restart(self) -> None:
         self.sums = torch.zeros(3, device=self.device)
         self.num_tokens = 0
         self.num_updates = 0
@@ -388,5 +424,5 @@ class Meter:
         """Mean loss, plain loss and gradient norm of the updates since the last reading, and target tokens a second."""
         loss, nll, norm = (self.sums / self.num_updates).tolist()
         tokens_per_s = self.num_tokens / (time.perf_counter() - self.started)
-        self._clear()
+        self.restart()
         return loss, nll, norm, tokens_per_s

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +53,11 @@ class Validator:
         self.cfg = cfg
         self.tokenizer = tokenizer
         self.corpus = Corpus(Side.of(tokenizer.encode(self.sources)), Side.of(tokenizer.encode(self.references)))
+
+    def fingerprint(self) -> str:
+        """A hash of the text and the decoding settings: scores by another one do not compare."""
+        what = [self.sources, self.references, self.cfg.decode.model_dump()]
+        return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
     def __call__(self, model: Transformer, precision: Literal["fp32", "bf16"]) -> Validation:
         was_training = model.training
