@@ -5,7 +5,7 @@ A model folder is complete in itself:
     model.safetensors  config.toml  tokenizer.model  manifest.json
     state/optimizer.safetensors  state/random.safetensors  state/train.json    (only in a run's checkpoints)
 
-`manifest.json` holds the SHA-256 of every other file, and is checked on loading. There is no pickle anywhere.
+`manifest.json` holds the SHA-256 of every other file, checked on loading. Opening a folder runs no code of its files.
 A run folder holds such folders under `checkpoints/` and two links, `best` and `last`.
 """
 
