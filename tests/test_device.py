@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from tfmt.device import pick_device, pick_precision, set_threads
+from tfmt.device import keep_freed_memory, pick_device, pick_precision, set_threads
 from tfmt.errors import ConfigError
 
 
@@ -32,3 +32,9 @@ def test_a_precision_asked_for_is_taken():
     assert pick_precision("fp32", cpu) == "fp32"
     assert pick_precision("bf16", cpu) == "bf16"
     assert pick_precision("auto", cpu) in ("fp32", "bf16")
+
+
+def test_keeping_freed_memory_is_harmless_and_can_be_asked_for_twice():
+    keep_freed_memory()
+    keep_freed_memory()
+    assert torch.ones(10_000_000).sum() == 10_000_000

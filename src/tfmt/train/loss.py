@@ -17,7 +17,7 @@ from tfmt.corpus.batches import Batch
 from tfmt.device import autocast
 from tfmt.model.transformer import Transformer
 
-CHUNK_LOGITS = 8_000_000  # numbers in one chunk of logits: what bounds this function's memory
+CHUNK_LOGITS = 2_000_000  # numbers in one chunk of logits: bounds the memory, and keeps to a CPU's caches
 
 
 def batch_loss_sums(
@@ -54,27 +54,28 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 grad_weight_VD = torch.zeros_like(weight_VD)
             smoothed = torch.zeros((), device=h_PD.device)
             plain = torch.zeros((), device=h_PD.device)
-            vocab_size = len(weight_VD)
-            chunk = max(1, CHUNK_LOGITS // vocab_size)
+            # the mean over v of all logits needs none of them: it is h times the mean row
+            mean_D = weight_VD.mean(dim=0)
+            chunk = max(1, CHUNK_LOGITS // len(weight_VD))
             for start in range(0, len(h_PD), chunk):
                 here = slice(start, start + chunk)
-                logits_CV = (h_low_PD[here] @ weight_low_VD.T).float()
                 gold_C1 = gold_P[here].unsqueeze(1)
-                # shifted so that the largest is 0: neither the sum of exponentials nor its logarithm can overflow
-                logits_CV.sub_(logits_CV.amax(dim=1, keepdim=True))
-                gold_logit_C1 = logits_CV.gather(1, gold_C1)
-                mean_logit_C1 = logits_CV.mean(dim=1, keepdim=True)
-                sum_C1 = logits_CV.exp_().sum(dim=1, keepdim=True)
-                plain_C1 = sum_C1.log() - gold_logit_C1
-                even_C1 = sum_C1.log() - mean_logit_C1
+                logits_CV = (h_low_PD[here] @ weight_low_VD.T).float()
+                p_CV = logits_CV.softmax(dim=1)
+                # log of the sum of exponentials, by the likeliest token: its probability is never near 0
+                log_sum_C1 = logits_CV.amax(dim=1, keepdim=True) - p_CV.amax(dim=1, keepdim=True).log()
+                plain_C1 = log_sum_C1 - logits_CV.gather(1, gold_C1)
+                even_C1 = log_sum_C1 - (h_PD[here].float() @ mean_D).unsqueeze(1)
                 plain += plain_C1.sum()
                 smoothed += ((1 - label_smoothing) * plain_C1 + label_smoothing * even_C1).sum()
                 if wants_gradient:
-                    grad_CV = logits_CV.div_(sum_C1).sub_(label_smoothing / vocab_size)
-                    grad_CV.scatter_add_(1, gold_C1, torch.full_like(plain_C1, label_smoothing - 1))
-                    grad_low_CV = grad_CV.to(low)
-                    torch.mm(grad_low_CV, weight_low_VD, out=grad_h_PD[here])
-                    grad_weight_VD += grad_low_CV.T @ h_low_PD[here]
+                    p_CV.scatter_add_(1, gold_C1, torch.full_like(plain_C1, label_smoothing - 1))
+                    p_low_CV = p_CV.to(low)
+                    torch.mm(p_low_CV, weight_low_VD, out=grad_h_PD[here])
+                    grad_weight_VD += p_low_CV.T @ h_low_PD[here]
+            if wants_gradient:  # of the even share, the same for all tokens and for all rows
+                grad_h_PD -= (label_smoothing * mean_D).to(low)
+                grad_weight_VD -= label_smoothing / len(weight_VD) * h_PD.float().sum(dim=0)
         if wants_gradient:
             ctx.save_for_backward(grad_h_PD, grad_weight_VD)
         ctx.mark_non_differentiable(plain)

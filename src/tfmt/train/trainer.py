@@ -23,7 +23,7 @@ from tfmt.checkpoint import TrainState
 from tfmt.config import RunConfig
 from tfmt.corpus.batches import Corpus, Cursor, Update, open_prepared, prepared_tokenizer, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
-from tfmt.device import pick_device, pick_precision, set_threads
+from tfmt.device import keep_freed_memory, pick_device, pick_precision, set_threads
 from tfmt.errors import ConfigError, DataError, Interrupted, TrainingError
 from tfmt.files import read_json, whole_file
 from tfmt.model.transformer import Transformer, num_parameters
@@ -44,6 +44,7 @@ def train(
 ) -> None:
     """Train to the end, from the start or from where `run` stopped; raises Interrupted on a signal, state saved."""
     set_threads(threads)
+    keep_freed_memory()
     where = pick_device(device)
     if not cfg.data.train:
         raise ConfigError("data.train: is empty; name the folder that `tfmt prepare` made")
