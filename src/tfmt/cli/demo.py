@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -104,8 +103,7 @@ class _Steps:
 
         texts = [command, *map(str, words)]
         typer.echo(f"$ tfmt {shlex.join(texts)}")
-        run: Callable[..., object] = app
-        run(texts, prog_name="tfmt", standalone_mode=False)
+        app(texts, prog_name="tfmt", standalone_mode=False)
 
 
 def _print_samples(source: Path, translations: Path, reference: Path) -> None:
