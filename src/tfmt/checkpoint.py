@@ -56,8 +56,9 @@ class TrainState:
     cursor: Cursor = field(default_factory=lambda: Cursor(epoch=0, update=0))
     tokens_seen: int = 0  # target tokens
     seconds: float = 0.0  # of training
-    best: float | None = None  # validation BLEU, higher is better
+    best: float | None = None  # validation score by train.best_by, higher is better
     best_step: int = 0
+    num_worse: int = 0  # validations since
     validated_step: int = 0  # the newest update that was validated
     validation: str = ""  # fingerprint of what `best` was measured by
     data: str = ""  # fingerprint of the corpus

@@ -125,6 +125,12 @@ class TrainConfig(_Section):
     )
     log_every: int = Field(default=50, ge=1, description="updates between two lines of the log")
     validate_every: int = Field(default=1000, ge=0, description="updates between two validations; 0: only at the end")
+    best_by: Literal["bleu", "chrf", "ppl"] = Field(
+        default="bleu", description="what of a validation decides which checkpoint is the best"
+    )
+    patience: int = Field(
+        default=0, ge=0, description="validations in a row without a new best after which training ends; 0: never"
+    )
     save_every: int = Field(default=1000, ge=1, description="updates between two checkpoints")
     keep: int = Field(
         default=5, ge=1, description="newest checkpoints due by save_every that are kept, besides the best"

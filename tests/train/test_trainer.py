@@ -343,7 +343,7 @@ def test_a_signal_at_a_validation_saves_first_and_validates_on_return(tmp_path, 
 def fake_validations(patch, scores):
     """Validation that gives these BLEU scores in turn."""
     remaining = iter(scores)
-    patch.setattr(Validator, "__call__", lambda *args: Validation(2.0, 1.5, 4.5, next(remaining), "fake", []))
+    patch.setattr(Validator, "__call__", lambda *args: Validation(2.0, 1.5, 4.5, next(remaining), 60.0, "fake", []))
 
 
 def test_a_run_gone_on_never_takes_a_worse_model_for_its_best(tmp_path, prepared, toy, monkeypatch):
@@ -351,7 +351,7 @@ def test_a_run_gone_on_never_takes_a_worse_model_for_its_best(tmp_path, prepared
     for max_steps in (4, 8):
         run_training(config(prepared, toy, max_steps=max_steps, save_every=2, average=2), tmp_path / "run")
         assert (tmp_path / "run/best").resolve().name == "average-00000004"
-        assert json.loads((tmp_path / "run/finished.json").read_text())["best_bleu"] == 50.0
+        assert json.loads((tmp_path / "run/finished.json").read_text())["best_score"] == 50.0
 
 
 def test_the_best_link_is_mended_when_a_kill_came_before_it(tmp_path, prepared, toy, monkeypatch):
@@ -554,3 +554,49 @@ def test_other_threads_are_noticed(tmp_path, prepared, caplog):
         assert "the run was on cpu in fp32, 1 threads and is now on cpu in fp32, 2 threads" in caplog.text
     finally:
         torch.set_num_threads(1)
+
+
+def test_patience_ends_training_whatever_the_schedule(tmp_path, prepared, toy, monkeypatch):
+    for schedule in ("inverse_sqrt", "linear"):
+        with monkeypatch.context() as patch:
+            fake_validations(patch, [10.0, 10.0])  # not better is worse
+            run_training(config(prepared, toy, patience=1, schedule=schedule), tmp_path / schedule)
+        summary = json.loads((tmp_path / schedule / "finished.json").read_text())
+        assert summary["step"] == 20
+        assert "patience 1 reached: bleu has not been better since update 10" in summary["reason"]
+        assert (tmp_path / schedule / "last").resolve().name == "step-00000020"
+
+
+def test_patience_is_kept_over_a_stop(tmp_path, prepared, toy, monkeypatch):
+    fake_validations(monkeypatch, [30.0, 20.0, 20.0, 20.0])
+    original = Trainer.update
+
+    def killed_in_update_32(self, update):
+        if self.state.step == 31:
+            raise KeyboardInterrupt
+        return original(self, update)
+
+    cfg = config(prepared, toy, patience=3, max_steps=100)
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "update", killed_in_update_32)
+        with pytest.raises(KeyboardInterrupt):
+            run_training(cfg, tmp_path / "run")  # two validations without a better one
+    run_training(cfg, tmp_path / "run")
+    assert json.loads((tmp_path / "run/finished.json").read_text())["step"] == 40
+    assert (tmp_path / "run/best").resolve().name == "step-00000010"
+
+
+@pytest.mark.parametrize("best_by", ["bleu", "chrf", "ppl"])
+def test_the_best_is_by_the_score_asked_for(tmp_path, prepared, toy, monkeypatch, best_by):
+    found = iter(
+        [
+            Validation(2.0, 1.5, ppl=5.0, bleu=30.0, chrf=40.0, signature="fake", samples=[]),
+            Validation(2.0, 1.5, ppl=6.0, bleu=20.0, chrf=50.0, signature="fake", samples=[]),
+            Validation(2.0, 1.5, ppl=4.0, bleu=10.0, chrf=30.0, signature="fake", samples=[]),
+        ]
+    )
+    monkeypatch.setattr(Validator, "__call__", lambda *args: next(found))
+    run_training(config(prepared, toy, best_by=best_by, max_steps=30), tmp_path / "run")
+    step, score = {"bleu": (10, 30.0), "chrf": (20, 50.0), "ppl": (30, 4.0)}[best_by]
+    assert (tmp_path / "run/best").resolve().name == f"step-{step:08d}"
+    assert json.loads((tmp_path / "run/finished.json").read_text())["best_score"] == score

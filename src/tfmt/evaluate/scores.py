@@ -62,7 +62,7 @@ def score(
     _warn_if_tokenised(hypotheses)
     return Scores(
         bleu=bleu(hypotheses, references, target_language=target_language, tokenize=tokenize),
-        chrf=_plain_score(CHRF(), hypotheses, references),
+        chrf=chrf(hypotheses, references),
         ter=_plain_score(TER(), hypotheses, references),
     )
 
@@ -87,6 +87,12 @@ def bleu(
         hypothesis_length=int(result.sys_len),
         reference_length=int(result.ref_len),
     )
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
+    """chrF alone (Popovic, 2015): character 6-grams, no words."""
+    _check_counts(hypotheses, references)
+    return _plain_score(CHRF(), hypotheses, references)
 
 
 def segment_chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:

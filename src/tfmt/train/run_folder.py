@@ -19,8 +19,9 @@ OWN_FILES = {"config.toml", "checkpoints", "log.jsonl", "best", "last", "finishe
 # what may differ when a stopped run goes on: it touches neither the updates already made nor the order of those to come
 # (data.train is another name for the same pairs, or is refused for its fingerprint)
 MAY_CHANGE = {
-    "train.max_steps", "train.max_epochs", "train.max_minutes", "train.log_every", "train.validate_every",
-    "train.save_every", "train.keep", "train.average", "data.train", "data.valid_source", "data.valid_target",
+    "data.train", "data.valid_source", "data.valid_target",
+    "train.max_steps", "train.max_epochs", "train.max_minutes", "train.patience", "train.best_by",
+    "train.log_every", "train.validate_every", "train.save_every", "train.keep", "train.average",
     "decode.beam", "decode.length_penalty", "decode.length_penalty_alpha",
     "decode.max_length_ratio", "decode.max_length_offset",
 }  # fmt: skip

@@ -36,7 +36,7 @@ from tfmt.train.validate import Validation, Validator
 
 logger = logging.getLogger(__name__)
 
-SUMMARY_KEYS = {"reason", "step", "minutes", "best_bleu", "best"}  # of finished.json, those read again
+SUMMARY_KEYS = {"reason", "step", "minutes", "best_by", "best_score", "best"}  # of finished.json, those read again
 
 
 def train(
@@ -124,6 +124,7 @@ class Trainer:
                     self._log_training()
                 self.stop.grant()
                 is_saved = self._validate_if_due(reason)
+                reason = self._why_end()
                 if not is_saved and (reason or step % cfg.save_every == 0):
                     self._save()
             self._finish(reason)
@@ -203,7 +204,12 @@ class Trainer:
         checkpoint.link(self.folder, "last", folder)
         best, best_step = self._settle_best(state)
         self.state = replace(
-            state, best=best, best_step=best_step, validation=self.state.validation, machine=self.state.machine
+            state,
+            best=best,
+            best_step=best_step,
+            num_worse=0 if best is None else state.num_worse,
+            validation=self.state.validation,
+            machine=self.state.machine,
         )
         self.saved_step = state.step
         checkpoint.prune(self.folder, self.cfg.train.keep)
@@ -213,12 +219,12 @@ class Trainer:
         link = self.folder / "best"
         if self.validator is None or state.validation != self.state.validation:
             if self.validator and state.validation:
-                logger.warning("validation text or [decode] differ from before; what is best is found anew")
+                logger.warning("validation text, [decode] or best_by differ from before; what is best is found anew")
             link.unlink(missing_ok=True)
             return None, 0
-        average = self._summary().get("best_bleu")
+        average = self._summary().get("best_score")
         if average is not None and link.resolve().name.startswith("average-") and link.exists():
-            return average, state.best_step
+            return (-average if self.cfg.train.best_by == "ppl" else average), state.best_step
         if state.best_step and checkpoint.checkpoint_folder(self.folder, state.best_step).exists():
             checkpoint.link(self.folder, "best", checkpoint.checkpoint_folder(self.folder, state.best_step))
         return state.best, state.best_step
@@ -249,6 +255,10 @@ class Trainer:
             return f"max_epochs {cfg.max_epochs:,} reached"
         if cfg.max_minutes and state.seconds >= 60 * cfg.max_minutes:
             return f"max_minutes {cfg.max_minutes:g} reached"
+        if cfg.patience and state.num_worse >= cfg.patience:
+            return (
+                f"patience {cfg.patience:,} reached: {cfg.best_by} has not been better since update {state.best_step:,}"
+            )
         return None
 
     def _progress(self) -> float:
@@ -296,12 +306,24 @@ class Trainer:
         with self.stop.breakable():
             found = validator(self.model, self.precision)
         self._spend(time.perf_counter() - started)
-        is_best = self.state.best is None or found.bleu > self.state.best
-        best = found.bleu if is_best else self.state.best
-        best_step = self.state.step if is_best else self.state.best_step
-        self.state = replace(self.state, best=best, best_step=best_step, validated_step=self.state.step)
+        score, state = self._score(found), self.state
+        is_best = state.best is None or score > state.best
+        if is_best:
+            self.state = replace(state, best=score, best_step=state.step, num_worse=0, validated_step=state.step)
+        else:
+            self.state = replace(state, num_worse=state.num_worse + 1, validated_step=state.step)
         self._log_validation(found, is_best=is_best, averaged=0)
         return is_best
+
+    def _score(self, found: Validation) -> float:
+        """What decides which checkpoint is best; higher is better."""
+        match self.cfg.train.best_by:
+            case "bleu":
+                return found.bleu
+            case "chrf":
+                return found.chrf
+            case "ppl":
+                return -found.ppl
 
     def _log_validation(self, found: Validation, *, is_best: bool, averaged: int) -> None:
         self.log.event("validate", step=self.state.step, **asdict(found), is_best=is_best, averaged=averaged)
@@ -348,7 +370,8 @@ class Trainer:
             "step": self.state.step,
             "tokens_seen": self.state.tokens_seen,
             "minutes": self.state.seconds / 60,
-            "best_bleu": self.state.best,
+            "best_by": self.cfg.train.best_by,
+            "best_score": None if self.state.best is None else abs(self.state.best),
             "best": (self.folder / "best").resolve().name if (self.folder / "best").exists() else None,
             "averaged": averaged,
         }
@@ -375,11 +398,11 @@ class Trainer:
         checkpoint.average_weights(self.model, folders)
         with self.stop.breakable():
             found = self.validator(self.model, self.precision) if self.validator else None
-        is_best = found is None or self.state.best is None or found.bleu > self.state.best
+        is_best = found is None or self.state.best is None or self._score(found) > self.state.best
         if found is not None:
             self._log_validation(found, is_best=is_best, averaged=len(folders))
             if is_best:
-                self.state = replace(self.state, best=found.bleu)
+                self.state = replace(self.state, best=self._score(found))
         average = self.folder / "checkpoints" / f"average-{self.state.step:08d}"
         checkpoint.save_model(average, self.model, self.cfg, self.tokenizer, step=self.state.step, overwrite=True)
         if is_best:
@@ -389,7 +412,8 @@ class Trainer:
 
     def _finished_message(self) -> str:
         summary = self._summary()
-        best = f"; best validation BLEU {summary['best_bleu']:.2f}" if summary["best_bleu"] is not None else ""
+        score, name = summary["best_score"], {"bleu": "BLEU", "chrf": "chrF", "ppl": "perplexity"}[summary["best_by"]]
+        best = f"; best validation {name} {score:.2f}" if score is not None else ""
         return (
             f"finished: {summary['reason']}, {summary['step']:,} updates in {summary['minutes']:.1f} minutes{best}; "
             f"the model is {self.folder / 'best' if summary['best'] else self.folder / 'last'}"

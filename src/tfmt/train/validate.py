@@ -16,7 +16,7 @@ from tfmt.corpus.batches import Corpus, Side, cut_by_length
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.decode.translator import Translator
 from tfmt.errors import DataError
-from tfmt.evaluate.scores import bleu
+from tfmt.evaluate.scores import bleu, chrf
 from tfmt.files import read_lines
 from tfmt.model.transformer import Transformer
 from tfmt.train.loss import batch_loss_sums
@@ -32,7 +32,8 @@ class Validation:
     nll: float
     ppl: float
     bleu: float
-    signature: str
+    chrf: float
+    signature: str  # of BLEU
     samples: list[dict[str, str]]  # the first few: source, translation, reference
 
 
@@ -55,8 +56,8 @@ class Validator:
         self.corpus = Corpus(Side.of(tokenizer.encode(self.sources)), Side.of(tokenizer.encode(self.references)))
 
     def fingerprint(self) -> str:
-        """A hash of the text and the decoding settings: scores by another one do not compare."""
-        what = [self.sources, self.references, self.cfg.decode.model_dump()]
+        """A hash of the text, the decoding settings and the score: bests by another one do not compare."""
+        what = [self.sources, self.references, self.cfg.decode.model_dump(), self.cfg.train.best_by]
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
     def __call__(self, model: Transformer, precision: Literal["fp32", "bf16"]) -> Validation:
@@ -72,6 +73,7 @@ class Validator:
             nll=nll,
             ppl=math.exp(min(nll, 700.0)),
             bleu=score.score,
+            chrf=chrf(translations, [self.references]).score,
             signature=score.signature,
             samples=[
                 {"source": source, "translation": translation, "reference": reference}
