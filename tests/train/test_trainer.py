@@ -169,7 +169,16 @@ def make_trainer(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> Traine
         def advance(self, step, progress):
             pass
 
-    return Trainer(cfg, Path("nowhere"), corpus, tokenizer, None, torch.device("cpu"), NoLog(), Stop())
+    return Trainer(
+        cfg,
+        Path("nowhere"),
+        corpus=corpus,
+        tokenizer=tokenizer,
+        validator=None,
+        device=torch.device("cpu"),
+        log=NoLog(),
+        stop=Stop(),
+    )
 
 
 def first_gradients(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> dict[str, torch.Tensor]:

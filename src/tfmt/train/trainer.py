@@ -53,7 +53,10 @@ def train(
     corpus = open_prepared(folders, tokenizer.vocab_size)
     validator = Validator(cfg, tokenizer) if cfg.data.valid_source else None
     with own_run(run, cfg, overwrite=overwrite), RunLog(run / "log.jsonl", view) as log, signals_as_wish() as stop:
-        Trainer(cfg, run, corpus, tokenizer, validator, where, log, stop).run()
+        trainer = Trainer(
+            cfg, run, corpus=corpus, tokenizer=tokenizer, validator=validator, device=where, log=log, stop=stop
+        )
+        trainer.run()
 
 
 class Trainer:
@@ -61,6 +64,7 @@ class Trainer:
         self,
         cfg: RunConfig,
         run: Path,
+        *,
         corpus: Corpus,
         tokenizer: Tokenizer,
         validator: Validator | None,
