@@ -17,6 +17,7 @@ from tfmt.decode.translator import Translator
 from tfmt.model.attention import attend
 from tfmt.model.layers import Dropout
 from tfmt.model.transformer import Transformer
+from tfmt.train.learner import Learner
 from tfmt.train.loss import batch_loss_sums
 from tfmt.train.optim import make_optimizer
 
@@ -50,7 +51,7 @@ def test_loss_and_gradients_equal_the_cpus():
     results = []
     for device in ("cpu", "cuda"):
         model = make_model().to(device)
-        smoothed, plain = batch_loss_sums(model, BATCH.to(model.device), "fp32", 0.1)
+        smoothed, plain = batch_loss_sums(model, BATCH.to(model.device), 0.1)
         smoothed.backward()
         results.append([smoothed.cpu(), plain.cpu(), *(p.grad.cpu() for p in model.parameters() if p.grad is not None)])
     assert_close(results[1], results[0], atol=1e-4, rtol=1e-3)
@@ -58,18 +59,14 @@ def test_loss_and_gradients_equal_the_cpus():
 
 def test_an_update_in_bf16_is_finite_and_small():
     model = make_model().cuda()
-    optimizer = make_optimizer(model, RunConfig().train)
-    batch_loss_sums(model, BATCH.to(model.device), "bf16", 0.1)[0].backward()
-    for group in optimizer.param_groups:
-        group["lr"] = 1e-3
-    optimizer.step()
+    Learner(model, RunConfig().train, "bf16").learn([BATCH.to(model.device)], BATCH.num_tokens, lr=1e-3)
     assert all(parameter.isfinite().all() for parameter in model.parameters())
 
 
 def test_saving_and_going_on_keeps_optimizer_and_random_state(tmp_path: Path, tokenizer):
     model = make_model(tokenizer.vocab_size).cuda()
     optimizer = make_optimizer(model, RunConfig().train)
-    batch_loss_sums(model, BATCH.to(model.device), "fp32", 0.1)[0].backward()
+    batch_loss_sums(model, BATCH.to(model.device), 0.1)[0].backward()
     optimizer.step()
     config = RunConfig(model=small_config(dropout=0.0))
     checkpoint.save_checkpoint(tmp_path / "c", model, config, tokenizer, state=TrainState(step=1), optimizer=optimizer)

@@ -183,13 +183,16 @@ def make_trainer(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> Traine
 
 def first_gradients(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> dict[str, torch.Tensor]:
     trainer = make_trainer(cfg, corpus, tokenizer)
-    trainer.model.eval()  # without dropout, whose draws follow the cut
+    trainer.learner.work.eval()  # without dropout, whose draws follow the cut
     _, update = next(
         updates_from(corpus, Cursor(0, 0), batch_tokens=10**6, micro_batch_tokens=cfg.train.micro_batch_tokens, seed=1)
     )
     seen = {}
-    for name, parameter in trainer.model.named_parameters():
-        parameter.register_post_accumulate_grad_hook(lambda p, name=name: seen.__setitem__(name, p.grad.clone()))
+
+    def look(*_):
+        seen.update((name, parameter.grad.clone()) for name, parameter in trainer.model.named_parameters())
+
+    trainer.learner.optimizer.register_step_pre_hook(look)
     trainer.update(update)
     return seen
 

@@ -92,13 +92,22 @@ class Residual(nn.Module):
     def __init__(self, cfg: ModelConfig) -> None:
         super().__init__()
         self.pre_norm = cfg.norm == "pre"
-        self.norm = nn.LayerNorm(cfg.d_model, eps=cfg.norm_eps)
+        self.norm = Norm(cfg.d_model, eps=cfg.norm_eps)
         self.dropout = Dropout(cfg.dropout)
 
     def forward(self, x_PD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.pre_norm:
             return x_PD + self.dropout(sublayer(self.norm(x_PD)))  # type: ignore[no-any-return]
         return self.norm(x_PD + self.dropout(sublayer(x_PD)))  # type: ignore[no-any-return]
+
+
+class Norm(nn.LayerNorm):
+    """Layer norm (Ba et al., 2016) with fp32 weights, whatever the format of what it is given."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dtype == self.weight.dtype or x.device.type == "cpu":  # whose kernel takes both formats
+            return super().forward(x)
+        return super().forward(x.to(self.weight.dtype)).to(x.dtype)
 
 
 class FeedForward(nn.Module):

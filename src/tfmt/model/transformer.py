@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from tfmt.config import ModelConfig
-from tfmt.model.layers import Block, Cache, Dropout, Source
+from tfmt.model.layers import Block, Cache, Dropout, Norm, Source
 from tfmt.model.layout import Layout
 from tfmt.model.positions import Sinusoidal
 from tfmt.special_ids import PAD
@@ -76,8 +76,8 @@ class Transformer(nn.Module):
         self.decoder = nn.ModuleList(Block(cfg, cross=True) for _ in range(cfg.decoder_layers))
         # post-norm blocks end in a norm; pre-norm ones need one more at the end of each stack
         pre_norm = cfg.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(cfg.d_model, eps=cfg.norm_eps) if pre_norm else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(cfg.d_model, eps=cfg.norm_eps) if pre_norm else nn.Identity()
+        self.encoder_norm = Norm(cfg.d_model, eps=cfg.norm_eps) if pre_norm else nn.Identity()
+        self.decoder_norm = Norm(cfg.d_model, eps=cfg.norm_eps) if pre_norm else nn.Identity()
         self.head = nn.Linear(cfg.d_model, vocab_size, bias=False)
         self._initialise()
         self._tie()
@@ -109,6 +109,11 @@ class Transformer(nn.Module):
     @property
     def device(self) -> torch.device:
         return self.head.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The number format of the blocks' products and of all between them."""
+        return cast(Block, self.encoder[0]).self_attention.query.weight.dtype
 
     def encode(self, src_BS: Tensor) -> Memory:
         """Read the source: ids that end in <eos>, padded with PAD."""
@@ -152,7 +157,7 @@ class Transformer(nn.Module):
 
     def _embed(self, embedding: nn.Module, ids_BT: Tensor, layout: Layout) -> Tensor:
         embedded_PD = embedding(layout.strip(ids_BT)) * math.sqrt(self.cfg.d_model)
-        return self.dropout(self.positions.embed(embedded_PD, layout))  # type: ignore[no-any-return]
+        return self.dropout(self.positions.embed(embedded_PD, layout).to(self.dtype))  # type: ignore[no-any-return]
 
     def _sources(self, memory: Memory, queries: Layout) -> list[Source]:
         mask_B11S = _key_mask(memory.layout)

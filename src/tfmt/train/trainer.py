@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from tfmt import checkpoint
 from tfmt.checkpoint import TrainState
@@ -29,8 +28,9 @@ from tfmt.files import read_json, whole_file
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog import RunLog, View
 from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
-from tfmt.train.loss import batch_loss_sums
-from tfmt.train.optim import lr_at, make_optimizer
+from tfmt.train.learner import Learner, Measured
+from tfmt.train.meter import Meter
+from tfmt.train.optim import lr_at
 from tfmt.train.run_folder import own_run
 from tfmt.train.validate import Validation, Validator
 
@@ -83,7 +83,7 @@ class Trainer:
         self.precision = pick_precision(cfg.train.precision, device)
         torch.manual_seed(cfg.seed)
         self.model = Transformer(cfg.model, tokenizer.vocab_size).to(device).train()
-        self.optimizer = make_optimizer(self.model, cfg.train)
+        self.learner = Learner(self.model, cfg.train, self.precision)
         self.state = TrainState(
             data=corpus.fingerprint(),
             validation=validator.fingerprint() if validator else "",
@@ -156,8 +156,7 @@ class Trainer:
         """Make one update and move the state past it."""
         started = time.perf_counter()
         cursor, update = next(updates)
-        loss, nll, norm = self.update(update)
-        self.meter.add(loss, nll, norm, update.num_tokens)
+        self.meter.add(self.update(update), update.num_tokens)
         self.state = replace(
             self.state,
             step=self.state.step + 1,
@@ -166,22 +165,11 @@ class Trainer:
             seconds=self.state.seconds + time.perf_counter() - started,
         )
 
-    def update(self, update: Update) -> tuple[Tensor, Tensor, Tensor]:
-        """One optimizer step on all of an update's tokens: mean smoothed loss, mean plain loss, gradient norm."""
-        cfg = self.cfg.train
-        sums = torch.zeros(2, device=self.device)
-        for pairs in update.micro_batches:
-            batch = self.corpus.batch(pairs).to(self.device)
-            smoothed, plain = batch_loss_sums(self.model, batch, self.precision, cfg.label_smoothing)
-            (smoothed / update.num_tokens).backward()
-            sums += torch.stack((smoothed.detach(), plain))
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), cfg.clip_norm or math.inf)
-        for group in self.optimizer.param_groups:
-            group["lr"] = lr_at(self.state.step + 1, cfg, self.cfg.model.d_model)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        loss, nll = sums / update.num_tokens
-        return loss, nll, norm
+    def update(self, update: Update) -> Measured:
+        """One optimizer step on all of an update's tokens."""
+        batches = (self.corpus.batch(pairs).to(self.device) for pairs in update.micro_batches)
+        lr = lr_at(self.state.step + 1, self.cfg.train, self.cfg.model.d_model)
+        return self.learner.learn(batches, update.num_tokens, lr)
 
     def _continue(self) -> None:
         """Go back to the newest whole checkpoint, where there is one."""
@@ -194,7 +182,8 @@ class Trainer:
                 f"data.train: prepared with another tokenizer than {self.folder} was trained with; "
                 "use that one, or choose another --output"
             )
-        state = checkpoint.load_state(folder, self.model, self.optimizer)
+        state = checkpoint.load_state(folder, self.model, self.learner.optimizer)
+        self.learner.refresh()
         if state.data != self.state.data:
             raise ConfigError(
                 f"data.train: holds other pairs than {self.folder} was trained on; "
@@ -308,7 +297,7 @@ class Trainer:
         self._check_numbers()
         started = time.perf_counter()
         with self.stop.breakable():
-            found = validator(self.model, self.precision)
+            found = validator(self.model)
         self._spend(time.perf_counter() - started)
         score, state = self._score(found), self.state
         is_best = state.best is None or score > state.best
@@ -342,7 +331,7 @@ class Trainer:
             self.cfg,
             self.tokenizer,
             state=self.state,
-            optimizer=self.optimizer,
+            optimizer=self.learner.optimizer,
             regular=self.state.step % self.cfg.train.save_every == 0,
         )
         checkpoint.link(self.folder, "last", folder)
@@ -401,7 +390,7 @@ class Trainer:
             return []
         checkpoint.average_weights(self.model, folders)
         with self.stop.breakable():
-            found = self.validator(self.model, self.precision) if self.validator else None
+            found = self.validator(self.model) if self.validator else None
         is_best = found is None or self.state.best is None or self._score(found) > self.state.best
         if found is not None:
             self._log_validation(found, is_best=is_best, averaged=len(folders))
@@ -422,36 +411,3 @@ class Trainer:
             f"finished: {summary['reason']}, {summary['step']:,} updates in {summary['minutes']:.1f} minutes{best}; "
             f"the model is {self.folder / 'best' if summary['best'] else self.folder / 'last'}"
         )
-
-
-class Meter:
-    """Means since the last reading, summed on the device so that no update waits for the CPU."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self.restart()
-
-    def restart(self) -> None:
-        self.sums = torch.zeros(3, device=self.device)
-        self.num_tokens = 0
-        self.num_updates = 0
-        self.started = time.perf_counter()
-
-    def add(self, loss: Tensor, nll: Tensor, norm: Tensor, num_tokens: int) -> None:
-        self.sums += torch.stack((loss, nll, norm))
-        self.num_tokens += num_tokens
-        self.num_updates += 1
-
-    def is_finite(self) -> bool:
-        return bool(self.sums.isfinite().all())
-
-    def leave_out(self, seconds: float) -> None:
-        """Do not count time that something else took."""
-        self.started += seconds
-
-    def read(self) -> tuple[float, float, float, float]:
-        """Mean loss, plain loss and gradient norm of the updates since the last reading, and target tokens a second."""
-        loss, nll, norm = (self.sums / self.num_updates).tolist()
-        tokens_per_s = self.num_tokens / (time.perf_counter() - self.started)
-        self.restart()
-        return loss, nll, norm, tokens_per_s

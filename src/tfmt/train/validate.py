@@ -7,7 +7,6 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import torch
 
@@ -60,10 +59,10 @@ class Validator:
         what = [self.sources, self.references, self.cfg.decode.model_dump(), self.cfg.train.best_by]
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
-    def __call__(self, model: Transformer, precision: Literal["fp32", "bf16"]) -> Validation:
+    def __call__(self, model: Transformer) -> Validation:
         was_training = model.training
         model.eval()
-        loss, nll = self._losses(model, precision)
+        loss, nll = self._losses(model)
         translator = Translator(model, self.tokenizer, self.cfg.decode)
         translations = [translation.text for translation in translator.translate(self.sources)]
         model.train(was_training)
@@ -84,12 +83,12 @@ class Validator:
         )
 
     @torch.no_grad()
-    def _losses(self, model: Transformer, precision: Literal["fp32", "bf16"]) -> tuple[float, float]:
+    def _losses(self, model: Transformer) -> tuple[float, float]:
         sums = torch.zeros(2, dtype=torch.float64)
         tokens = 0
         for pairs in cut_by_length(self.corpus, self.cfg.train.micro_batch_tokens):
             batch = self.corpus.batch(pairs).to(model.device)
-            smoothed, plain = batch_loss_sums(model, batch, precision, self.cfg.train.label_smoothing)
+            smoothed, plain = batch_loss_sums(model, batch, self.cfg.train.label_smoothing)
             sums += torch.stack((smoothed, plain)).double().cpu()
             tokens += batch.num_tokens
         loss, nll = (sums / tokens).tolist()
