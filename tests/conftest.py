@@ -11,6 +11,9 @@ import torch
 from fakes import small_config
 
 from tfmt.config import DecodeConfig
+from tfmt.corpus.filters import FilterConfig
+from tfmt.corpus.prepare import prepare
+from tfmt.corpus.readers import read_text_pairs
 from tfmt.corpus.tokenizer import Tokenizer, train_tokenizer
 from tfmt.decode.translator import Translator
 from tfmt.model.transformer import Transformer
@@ -44,6 +47,14 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
 @pytest.fixture(scope="session")
 def tokenizer(toy: Toy) -> Tokenizer:
     return Tokenizer.load(toy.tokenizer)
+
+
+@pytest.fixture(scope="session")
+def prepared(toy) -> Path:
+    folder = toy.folder / "prepared"
+    pairs = read_text_pairs(toy.source, toy.target)
+    prepare(pairs, Tokenizer.load(toy.tokenizer), folder, filters=FilterConfig(), inputs=["toy"])
+    return folder
 
 
 @pytest.fixture

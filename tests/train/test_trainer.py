@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from runs import Silent, config, equal, events, losses, run_training, weights
 from safetensors.torch import load_file
 
 from tfmt import checkpoint
@@ -27,63 +28,6 @@ from tfmt.files import read_lines
 from tfmt.train.interrupt import Stop, signals_as_wish
 from tfmt.train.trainer import Trainer, train
 from tfmt.train.validate import Validation, Validator
-
-
-class Silent:
-    def show(self, event):
-        pass
-
-    def advance(self, step, progress):
-        pass
-
-    def close(self):
-        pass
-
-
-@pytest.fixture(scope="session")
-def prepared(toy) -> Path:
-    folder = toy.folder / "prepared"
-    pairs = read_text_pairs(toy.source, toy.target)
-    prepare(pairs, Tokenizer.load(toy.tokenizer), folder, filters=FilterConfig(), inputs=["toy"])
-    return folder
-
-
-def config(prepared: Path, toy=None, **train_changes) -> RunConfig:
-    """About 17 updates an epoch of two or three micro-batches each, with dropout, in fp32."""
-    values = {
-        "data": {"train": [str(prepared)]},
-        "model": {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "num_heads": 2, "d_ff": 32, "dropout": 0.2},
-        "train": {
-            "batch_tokens": 250, "micro_batch_tokens": 120, "max_steps": 40, "warmup_steps": 10, "precision": "fp32",
-            "log_every": 1, "save_every": 10, "validate_every": 10, "average": 0,
-        } | train_changes,
-        "decode": {"beam": 2, "max_length_ratio": 1.0, "max_length_offset": 5},
-    }  # fmt: skip
-    if toy:
-        values["data"] |= {"valid_source": str(toy.source), "valid_target": str(toy.target)}
-    return RunConfig.model_validate(values)
-
-
-def run_training(cfg: RunConfig, run: Path, **options) -> None:
-    train(cfg, run, view=Silent(), device="cpu", **options)
-
-
-def events(run: Path, name: str) -> list[dict]:
-    lines = [json.loads(line) for line in read_lines(run / "log.jsonl")]
-    return [line for line in lines if line["event"] == name]
-
-
-def losses(run: Path) -> dict[int, float]:
-    return {event["step"]: event["loss"] for event in events(run, "train")}
-
-
-def weights(run: Path, link: str = "last") -> dict[str, torch.Tensor]:
-    return load_file(run / link / "model.safetensors")
-
-
-def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
-
 
 TRAIN_IN_A_NEW_PROCESS = """
 import os
