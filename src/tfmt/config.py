@@ -54,6 +54,13 @@ class ModelConfig(_Section):
     dropout: Fraction = Field(
         default=0.1, description="share of units dropped at each sub-layer's output and at the embeddings"
     )
+    source_word_dropout: Fraction = Field(
+        default=0.0, description="share of source tokens whose whole embedding is dropped in training"
+    )
+    target_word_dropout: Fraction = Field(
+        default=0.0,
+        description="share of target tokens whose whole embedding is dropped in training, where they are read",
+    )
     norm: Literal["post", "pre"] = Field(
         default="post", description="layer norm after the residual sum, or before the sub-layer"
     )

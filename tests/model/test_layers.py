@@ -1,7 +1,7 @@
 import torch
 from torch.testing import assert_close
 
-from tfmt.model.layers import Dropout, FeedForward
+from tfmt.model.layers import Dropout, FeedForward, WordDropout
 
 
 def test_feed_forward_has_the_papers_number_of_parameters():
@@ -38,3 +38,14 @@ def test_dropout_follows_the_seed_and_differs_between_calls():
 def test_dropout_is_the_identity_in_evaluation():
     x = torch.randn(10)
     assert Dropout(0.5).eval()(x) is x
+
+
+def test_word_dropout_drops_whole_tokens_and_keeps_the_mean():
+    torch.manual_seed(3)
+    x_PD = torch.rand(20_001, 7) + 1
+    y_PD = WordDropout(0.2)(x_PD)
+    kept_P = (y_PD != 0).any(dim=1)
+    assert_close(y_PD[kept_P], x_PD[kept_P] / 0.8, rtol=1e-4, atol=0)
+    assert abs(1 - kept_P.double().mean() - 0.2) < 0.01
+    assert WordDropout(0.2).eval()(x_PD) is x_PD
+    assert WordDropout(0.0)(x_PD) is x_PD

@@ -7,6 +7,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from tfmt.config import ModelConfig
+from tfmt.model import layers
 from tfmt.model.layers import Dropout
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.special_ids import PAD
@@ -172,6 +173,20 @@ def test_dropout_stands_where_the_paper_has_it_and_nowhere_else():
             module.share = 0.0
     expected_BTV = model.decode(TGT_BT, model.encode(SRC_BS))
     assert model.train().decode(TGT_BT, model.encode(SRC_BS)).equal(expected_BTV)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_dropped_word_leaves_its_place_and_nothing_else(side, monkeypatch):
+    """Dropping a token is reading an embedding of zeros there; the other side is untouched."""
+    model = make_model(dropout=0.0, tie_embeddings=False, **{f"{side}_word_dropout": 0.5}).train()
+    monkeypatch.setattr(layers, "drop", lambda ones_P1, share: (torch.arange(len(ones_P1)) != 1).float().unsqueeze(1))
+    dropped_BTV = model.decode(TGT_BT[1:2], model.encode(SRC_BS[1:2]))
+    zero, zeroed = 49, {"source": SRC_BS, "target": TGT_BT}[side][1:2].clone()
+    zeroed[0, 1] = zero
+    with torch.no_grad():
+        getattr(model, f"{side}_embedding").weight[zero] = 0
+    src_BS, tgt_BT = (zeroed, TGT_BT[1:2]) if side == "source" else (SRC_BS[1:2], zeroed)
+    assert_close(dropped_BTV, model.eval().decode(tgt_BT, model.encode(src_BS)))
 
 
 def test_initial_weights_have_the_stated_spread():

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from tfmt.config import ModelConfig
-from tfmt.model.layers import Block, Cache, Dropout, Norm, Source
+from tfmt.model.layers import Block, Cache, Dropout, Norm, Source, WordDropout
 from tfmt.model.layout import Layout
 from tfmt.model.positions import Sinusoidal
 from tfmt.special_ids import PAD
@@ -70,6 +70,8 @@ class Transformer(nn.Module):
         self.source_embedding = nn.Embedding(vocab_size, cfg.d_model)
         if not cfg.tie_embeddings:
             self.target_embedding = nn.Embedding(vocab_size, cfg.d_model)
+        self.source_word_dropout = WordDropout(cfg.source_word_dropout)
+        self.target_word_dropout = WordDropout(cfg.target_word_dropout)
         self.positions = Sinusoidal(cfg.d_model)
         self.dropout = Dropout(cfg.dropout)
         self.encoder = nn.ModuleList(Block(cfg, cross=False) for _ in range(cfg.encoder_layers))
@@ -118,7 +120,7 @@ class Transformer(nn.Module):
     def encode(self, src_BS: Tensor) -> Memory:
         """Read the source: ids that end in <eos>, padded with PAD."""
         layout = Layout.of(src_BS != PAD)
-        x_PD = self._embed(self.source_embedding, src_BS, layout)
+        x_PD = self._embed(self.source_embedding, self.source_word_dropout, src_BS, layout)
         mask_B11S = _key_mask(layout)
         for block in self.encoder:
             x_PD = block(x_PD, layout, mask_B11S)
@@ -132,7 +134,7 @@ class Transformer(nn.Module):
     def decode_hidden(self, tgt_BT: Tensor, memory: Memory) -> tuple[Tensor, Layout]:
         """What the head reads, one vector for each target token, and where these lie."""
         layout = Layout.of(tgt_BT != PAD)
-        x_PD = self._embed(self.target_embedding, tgt_BT, layout)
+        x_PD = self._embed(self.target_embedding, self.target_word_dropout, tgt_BT, layout)
         length = tgt_BT.shape[1]
         # padding comes last in a sentence, so no token could look ahead to it: the causal mask is mask enough
         causal_11TT = torch.ones(1, 1, length, length, dtype=torch.bool, device=tgt_BT.device).tril()
@@ -155,8 +157,8 @@ class Transformer(nn.Module):
         state.length += 1
         return self.head(self.decoder_norm(x_RD))  # type: ignore[no-any-return]
 
-    def _embed(self, embedding: nn.Module, ids_BT: Tensor, layout: Layout) -> Tensor:
-        embedded_PD = embedding(layout.strip(ids_BT)) * math.sqrt(self.cfg.d_model)
+    def _embed(self, embedding: nn.Module, word_dropout: nn.Module, ids_BT: Tensor, layout: Layout) -> Tensor:
+        embedded_PD = word_dropout(embedding(layout.strip(ids_BT)) * math.sqrt(self.cfg.d_model))
         return self.dropout(self.positions.embed(embedded_PD, layout).to(self.dtype))  # type: ignore[no-any-return]
 
     def _sources(self, memory: Memory, queries: Layout) -> list[Source]:
