@@ -15,6 +15,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "tfmt"
 LEVELS = {
     "tfmt": 0,  # the package itself: its version
     "errors": 0,
+    "units": 0,
     "files": 1,
     "special_ids": 1,
     "config": 1,

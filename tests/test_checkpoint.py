@@ -21,6 +21,7 @@ from tfmt.corpus.batches import Cursor
 from tfmt.errors import ModelError
 from tfmt.model.transformer import Transformer
 from tfmt.train.optim import make_optimizer
+from tfmt.units import Position
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_training_goes_on_from_a_checkpoint_bit_for_bit(tmp_path, model, config,
     optimizer = make_optimizer(model, config.train)
     train_a_little(model, optimizer)
     state = TrainState(
-        step=1, cursor=Cursor(3, 4), tokens_seen=5, seconds=6.5, best=12.25, best_step=1, validated_step=1
+        step=1, cursor=Cursor(3, 4, 7), tokens_seen=5, seconds=6.5, best=12.25, best_step=1, validated=Position(1, 0.5)
     )
     save_checkpoint(tmp_path / "c", model, config, tokenizer, state=state, optimizer=optimizer)
     drawn = torch.rand(3)

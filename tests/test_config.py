@@ -80,6 +80,17 @@ def test_an_unknown_key_is_named_with_its_line_and_the_nearest_known(tmp_path: P
         ("seed = 1.5", "run.toml:1: seed = 1.5: input should be a valid integer"),
         ("train = 5", "run.toml:1: train = 5: input should be a valid dictionary"),
         ("[data]\ntrain = 3", "run.toml:2: data.train = 3: input should be a valid tuple"),
+        (
+            "[train]\nmax_steps = '30e'",
+            'run.toml:2: train.max_steps: "30e" counts epochs, this key updates; limits are max_steps, max_epochs',
+        ),
+        ("[train]\nmax_tokens = '2Gb'", 'run.toml:2: train.max_tokens: "2Gb" is no amount of training; write "500u"'),
+        ("[train]\nsave_every = '0e'", "run.toml:2: train.save_every: must be more than 0"),
+        (
+            "[train]\nsave_every = -5",
+            "run.toml:2: train.save_every: -5 is no interval; write a whole number of updates",
+        ),
+        ("[train]\nvalidate_every = 2.5", "run.toml:2: train.validate_every: 2.5 is no interval; write a whole number"),
     ],
 )
 def test_a_bad_value_is_shown_with_its_line_and_bound(tmp_path: Path, text: str, expected: str) -> None:
@@ -101,7 +112,7 @@ def test_a_whole_number_serves_as_a_float(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         ("[model]\nnum_heads = 7", "d_model 512 is not a multiple of num_heads 7"),
-        ("[train]\nmax_steps = 0", "max_steps, max_epochs and max_minutes are all 0"),
+        ("[train]\nmax_steps = 0", "max_steps, max_epochs, max_tokens and max_minutes are all 0"),
         ("[train]\nschedule = 'linear'\nmax_steps = 0\nmax_epochs = 1", "set max_steps above 0"),
         ("[train]\naverage = 9", "average 9 is more than keep 5; raise keep to 9"),
     ],
@@ -140,6 +151,17 @@ def test_a_byte_order_mark_is_dropped(tmp_path: Path) -> None:
         ('train.precision="fp32"', "precision", "fp32"),
         ("train.adam_betas=[0.8, 0.9]", "adam_betas", (0.8, 0.9)),
         (" train.keep = 9 ", "keep", 9),
+        ("train.max_steps=50ku", "max_steps", 50_000),
+        ("train.max_steps=1_000", "max_steps", 1000),
+        ("train.warmup_steps=4ku", "warmup_steps", 4000),
+        ("train.max_epochs=30e", "max_epochs", 30.0),
+        ("train.max_epochs=0.5", "max_epochs", 0.5),
+        ("train.max_tokens=2Gt", "max_tokens", 2_000_000_000),
+        ("train.max_minutes=1.5h", "max_minutes", 90.0),
+        ("train.save_every=10m", "save_every", "10m"),
+        ("train.validate_every=2ku", "validate_every", 2000),
+        ("train.validate_every=0", "validate_every", 0),
+        ("train.log_every=0.25e", "log_every", "0.25e"),
     ],
 )
 def test_set_takes_toml_values_and_bare_words(tmp_path: Path, override: str, key: str, value: Any) -> None:
@@ -175,7 +197,8 @@ def test_saving_and_loading_is_identity(tmp_path: Path) -> None:
     config = load(
         tmp_path,
         'seed = 5\n[data]\ntrain = ["a \\"b\\"", "数据"]\n[model]\nd_model = 64\nnum_heads = 4\nd_v = 8\n'
-        "[train]\nlearning_rate = 3e-4\nmax_minutes = 1.5\nadam_betas = [0.9, 0.999]\n[decode]\nbeam = 1\n",
+        '[train]\nlearning_rate = 3e-4\nmax_minutes = 1.5\nvalidate_every = "20s"\nsave_every = "0.1e"\n'
+        "log_every = 30\nadam_betas = [0.9, 0.999]\n[decode]\nbeam = 1\n",
     )
     save_config(config, tmp_path / "saved.toml")
     assert load_config(tmp_path / "saved.toml") == config

@@ -34,6 +34,7 @@ from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.errors import ConfigError, DataError, ModelError
 from tfmt.files import clear_left_over, read_json, sha256, whole_folder
 from tfmt.model.transformer import Transformer, num_parameters
+from tfmt.units import START, Position
 
 logger = logging.getLogger(__name__)
 
@@ -59,10 +60,15 @@ class TrainState:
     best: float | None = None  # validation score by train.best_by, higher is better
     best_step: int = 0
     num_worse: int = 0  # validations since
-    validated_step: int = 0  # the newest update that was validated
+    validated: Position = START  # of the newest validation
+    saved: Position = START  # of the newest checkpoint
     validation: str = ""  # fingerprint of what `best` was measured by
     data: str = ""  # fingerprint of the corpus
     machine: str = ""  # device, number format and threads: others round sums differently
+
+    @property
+    def position(self) -> Position:
+        return Position(self.step, self.cursor.epochs, self.tokens_seen, self.seconds / 60)
 
 
 def save_model(
@@ -138,7 +144,8 @@ def load_state(folder: Path, model: Transformer, optimizer: torch.optim.Optimize
     _restore_random_state(_load_tensors(folder / "state/random.safetensors"), model.device)
     values = read_json(folder / "state/train.json")
     try:
-        return TrainState(**(values | {"cursor": Cursor(**values["cursor"])}))
+        positions = {name: Position(**values[name]) for name in ("validated", "saved")}
+        return TrainState(**(values | positions | {"cursor": Cursor(**values["cursor"])}))
     except (KeyError, TypeError) as error:
         raise ModelError(
             f"{folder}/state/train.json: saved by another version of tfmt; go on with that one, "

@@ -14,11 +14,64 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from tfmt.errors import ConfigError
+from tfmt.units import Amount, Unit
 
 Fraction = Annotated[float, Field(ge=0, lt=1)]
+
+
+def _in(unit: Unit) -> BeforeValidator:
+    """Take "50ku" and the like as the number of `unit` it means, and leave numbers alone."""
+
+    def number_of(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        amount = Amount.parse(value)
+        if amount.unit != unit:
+            raise ValueError(
+                f'"{value}" counts {amount.unit}, this key {unit}; '
+                "limits are max_steps, max_epochs, max_tokens and max_minutes"
+            )
+        return amount.number
+
+    return BeforeValidator(number_of)
+
+
+def _interval(value: object) -> object:
+    """Take a whole number as updates, and read a text with a unit."""
+    if isinstance(value, Amount):
+        return value
+    if type(value) is int and value >= 0:
+        return Amount(value, "updates")
+    if isinstance(value, str):
+        return Amount.parse(value)
+    raise ValueError(f'{value!r} is no interval; write a whole number of updates, or "0.5e", "10Mt", "15m"')
+
+
+def _positive(value: Amount) -> Amount:
+    if not value.number:
+        raise ValueError("must be more than 0")
+    return value
+
+
+Updates = Annotated[int, _in("updates")]
+Epochs = Annotated[float, _in("epochs")]
+Tokens = Annotated[int, _in("tokens")]
+Minutes = Annotated[float, _in("minutes")]
+Interval = Annotated[Amount, BeforeValidator(_interval), PlainSerializer(Amount.written)]
+PositiveInterval = Annotated[Interval, AfterValidator(_positive)]
 
 
 class _Section(BaseModel):
@@ -103,11 +156,12 @@ class TrainConfig(_Section):
         ge=1,
         description="tokens that go through the model at once, of the larger side; less needs less memory",
     )
-    max_steps: int = Field(default=100_000, ge=0, description="updates after which training ends; 0: no limit")
-    max_epochs: int = Field(
-        default=0, ge=0, description="passes over the corpus after which training ends; 0: no limit"
+    max_steps: Updates = Field(default=100_000, ge=0, description="updates after which training ends; 0: no limit")
+    max_epochs: Epochs = Field(
+        default=0.0, ge=0, description="passes over the corpus after which training ends; 0: no limit"
     )
-    max_minutes: float = Field(default=0.0, ge=0, description="minutes of training after which it ends; 0: no limit")
+    max_tokens: Tokens = Field(default=0, ge=0, description="target tokens after which training ends; 0: no limit")
+    max_minutes: Minutes = Field(default=0.0, ge=0, description="minutes of training after which it ends; 0: no limit")
     schedule: Literal["inverse_sqrt", "linear"] = Field(
         default="inverse_sqrt",
         description="after warm-up the rate falls with 1/sqrt(step), or in a line to 0 at max_steps",
@@ -116,7 +170,7 @@ class TrainConfig(_Section):
         default="paper",
         description='highest rate, reached after warm-up; "paper": 1 / sqrt(d_model * warmup_steps)',
     )
-    warmup_steps: int = Field(default=4000, ge=1, description="updates over which the rate rises from 0")
+    warmup_steps: Updates = Field(default=4000, ge=1, description="updates over which the rate rises from 0")
     label_smoothing: Fraction = Field(
         default=0.1,
         description="share of probability spread evenly over the whole vocabulary in the training loss",
@@ -130,15 +184,17 @@ class TrainConfig(_Section):
         default="auto",
         description="number format of products; auto: bf16 where the device multiplies it natively",
     )
-    log_every: int = Field(default=50, ge=1, description="updates between two lines of the log")
-    validate_every: int = Field(default=1000, ge=0, description="updates between two validations; 0: only at the end")
+    log_every: PositiveInterval = Field(default=Amount(50, "updates"), description="between two lines of the log")
+    validate_every: Interval = Field(
+        default=Amount(1000, "updates"), description="between two validations; 0: only at the end"
+    )
     best_by: Literal["bleu", "chrf", "ppl"] = Field(
         default="bleu", description="what of a validation decides which checkpoint is the best"
     )
     patience: int = Field(
         default=0, ge=0, description="validations in a row without a new best after which training ends; 0: never"
     )
-    save_every: int = Field(default=1000, ge=1, description="updates between two checkpoints")
+    save_every: PositiveInterval = Field(default=Amount(1000, "updates"), description="between two checkpoints")
     keep: int = Field(
         default=5, ge=1, description="newest checkpoints due by save_every that are kept, besides the best"
     )
@@ -146,12 +202,22 @@ class TrainConfig(_Section):
         default=5, ge=0, description="newest checkpoints averaged into one model at the end; 0 or 1: none"
     )
 
+    @property
+    def falls_to_an_end(self) -> bool:
+        """Whether the learning rate comes to its end at max_steps, which is then no mere limit."""
+        return self.schedule == "linear"
+
     @model_validator(mode="after")
     def _has_an_end(self) -> TrainConfig:
-        if self.schedule == "linear" and not self.max_steps:
-            raise ValueError('schedule "linear" falls to 0 at max_steps; set max_steps above 0')
-        if not (self.max_steps or self.max_epochs or self.max_minutes):
-            raise ValueError("max_steps, max_epochs and max_minutes are all 0; set one, or training never ends")
+        if self.falls_to_an_end and not self.max_steps:
+            raise ValueError(
+                f'schedule "{self.schedule}" falls until max_steps; set max_steps above 0 '
+                "(an epoch has about as many updates as its target tokens / batch_tokens)"
+            )
+        if not (self.max_steps or self.max_epochs or self.max_tokens or self.max_minutes):
+            raise ValueError(
+                "max_steps, max_epochs, max_tokens and max_minutes are all 0; set one, or training never ends"
+            )
         if self.average > self.keep:
             raise ValueError(f"average {self.average} is more than keep {self.keep}; raise keep to {self.average}")
         return self
@@ -212,7 +278,8 @@ def describe() -> str:
     rows = ["| key | default | allowed | meaning |", "|---|---|---|---|"]
     for key, field in _fields(RunConfig):
         default = field.get_default(call_default_factory=True)
-        shown = json.dumps(default)  # the same as TOML for the kinds of value used here
+        # JSON is the same as TOML for the kinds of value used here
+        shown = json.dumps(default.written() if isinstance(default, Amount) else default)
         rows.append(f"| `{key}` | `{shown}` | {_allowed(field)} | {field.description} |")
     return "\n".join(rows) + "\n"
 
@@ -311,6 +378,8 @@ def _flatten(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, ob
 
 def _allowed(field: Any) -> str:
     """Choices and bounds, also those inside a union or a tuple."""
+    if field.annotation is Amount:
+        return "updates, or with a unit"
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "multiple_of": "multiple of"}
     allowed: list[str] = []
 

@@ -105,6 +105,34 @@ def test_a_signal_saves_and_gives_its_status(tmp_path, prepared, monkeypatch):
     assert (tmp_path / "run/last").resolve().name == "step-00000017"
 
 
+def test_intervals_with_units_fall_on_the_same_updates_after_a_stop(tmp_path, prepared, toy, monkeypatch):
+    """Saves every 0.3 epochs and validations every 2,000 tokens, straight and stopped at four moments."""
+    fake_validations(monkeypatch, [1.0] * 100)
+    cfg = config(prepared, toy, save_every="0.3e", validate_every="2kt", log_every="0.5kt", keep=20)
+    run_training(cfg, tmp_path / "straight")
+    original = Trainer.update
+
+    def update_then_stop(self, update):
+        if self.state.step in (5, 8, 16, 29):
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(self, update)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "update", update_then_stop)
+        for _ in range(4):
+            with pytest.raises(Interrupted):
+                run_training(cfg, tmp_path / "hit")
+    run_training(cfg, tmp_path / "hit")
+    regular = [[f.name for f in checkpoint.regular_checkpoints(tmp_path / run)] for run in ("straight", "hit")]
+    assert regular[0] == regular[1]
+    assert len(regular[0]) == 16  # 40 updates are 5 epochs
+    validations = [[e["step"] for e in events(tmp_path / run, "validate")] for run in ("straight", "hit")]
+    assert validations[0] == validations[1]
+    tokens_seen = json.loads((tmp_path / "straight/finished.json").read_text())["tokens_seen"]
+    assert len(validations[0]) == tokens_seen // 2000 + 1  # and at the end
+    assert equal(weights(tmp_path / "hit"), weights(tmp_path / "straight"))
+
+
 def make_trainer(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> Trainer:
     class NoLog:
         def event(self, name, **fields):
@@ -175,7 +203,11 @@ def test_a_finished_run_says_so_and_changes_nothing(tmp_path, prepared):
 
 @pytest.mark.parametrize(
     ("limit", "steps"),
-    [({"max_epochs": 1, "max_steps": 0}, None), ({"max_minutes": 1e-9, "max_steps": 0}, 1)],
+    [
+        ({"max_epochs": 1, "max_steps": 0}, None),
+        ({"max_minutes": 1e-9, "max_steps": 0}, 1),
+        ({"max_tokens": "0.5kt", "max_steps": 0}, 2),
+    ],
 )
 def test_the_first_limit_reached_ends_training(tmp_path, prepared, limit, steps):
     cfg = config(prepared, **limit)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +45,12 @@ class Cursor:
 
     epoch: int
     update: int
+    num_updates: int = field(default=0, compare=False)  # in all of this epoch; 0: not planned yet
+
+    @property
+    def epochs(self) -> float:
+        """Passes over the corpus, the done part of the present one included."""
+        return self.epoch + (self.update / self.num_updates if self.update else 0)
 
 
 class Side:
@@ -165,7 +171,7 @@ def updates_from(
         )
         for number in range(done, len(updates)):
             last = number + 1 == len(updates)
-            yield (Cursor(epoch + 1, 0) if last else Cursor(epoch, number + 1)), updates[number]
+            yield (Cursor(epoch + 1, 0) if last else Cursor(epoch, number + 1, len(updates))), updates[number]
         epoch, done = epoch + 1, 0
 
 

@@ -20,7 +20,7 @@ OWN_FILES = {"config.toml", "checkpoints", "log.jsonl", "best", "last", "finishe
 # (data.train is another name for the same pairs, or is refused for its fingerprint)
 MAY_CHANGE = {
     "data.train", "data.valid_source", "data.valid_target",
-    "train.max_steps", "train.max_epochs", "train.max_minutes", "train.patience", "train.best_by",
+    "train.max_steps", "train.max_epochs", "train.max_tokens", "train.max_minutes", "train.patience", "train.best_by",
     "train.log_every", "train.validate_every", "train.save_every", "train.keep", "train.average",
     "decode.beam", "decode.length_penalty", "decode.length_penalty_alpha",
     "decode.max_length_ratio", "decode.max_length_offset",
@@ -88,7 +88,7 @@ def _empty(run: Path) -> None:
 
 def _check_same(old: RunConfig, new: RunConfig, run: Path) -> None:
     changed = {key: values for key, values in differences(old, new).items() if key not in MAY_CHANGE}
-    if new.train.schedule == "linear" and old.train.max_steps != new.train.max_steps:
+    if new.train.falls_to_an_end and old.train.max_steps != new.train.max_steps:
         changed["train.max_steps"] = (old.train.max_steps, new.train.max_steps)  # it shapes the rate
     if changed:
         shown = ", ".join(f"{key} was {before!r}, now {after!r}" for key, (before, after) in changed.items())

@@ -29,10 +29,12 @@ from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog import RunLog, View
 from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
 from tfmt.train.learner import Learner, Measured
+from tfmt.train.limits import progress, warn_of_rates, why_end
 from tfmt.train.meter import Meter
 from tfmt.train.optim import lr_at
 from tfmt.train.run_folder import own_run
 from tfmt.train.validate import Validation, Validator
+from tfmt.units import START, is_due
 
 logger = logging.getLogger(__name__)
 
@@ -89,20 +91,16 @@ class Trainer:
             validation=validator.fingerprint() if validator else "",
             machine=f"{device} in {self.precision}, {torch.get_num_threads()} threads",
         )
-        if 0 < cfg.train.max_steps < cfg.train.warmup_steps:
-            logger.warning(
-                f"train.max_steps {cfg.train.max_steps:,} is below train.warmup_steps {cfg.train.warmup_steps:,}: "
-                "the learning rate never reaches its height"
-            )
+        warn_of_rates(cfg.train, int(corpus.target.lengths.sum()))
         self.meter = Meter(device)
-        self.saved_step = 0
+        self.logged = START
         self.began = (0.0, 0.0)  # seconds and progress when this process took over
 
     def run(self) -> None:
         """Update, log, validate, save, until a limit is reached; raises Interrupted when a signal has come."""
         cfg = self.cfg.train
         self._continue()
-        reason = self._why_end()
+        reason = why_end(cfg, self.state)
         if reason and self._summary().get("step") == self.state.step:
             self.log.event("end", step=self.state.step, message=self._finished_message())
             return
@@ -114,26 +112,26 @@ class Trainer:
             micro_batch_tokens=cfg.micro_batch_tokens,
             seed=self.cfg.seed,
         )
-        self.began = (self.state.seconds, self._progress())
+        self.began = (self.state.seconds, progress(cfg, self.state))
+        self.logged = self.state.position
         self.meter.restart()
-        self.log.advance(self.state.step, self._progress())
+        self.log.advance(self.state.step, progress(cfg, self.state))
         try:
             self._validate_if_due(reason)  # what a signal broke off
             while reason is None:
                 self._advance(updates)
-                reason = self._why_end()
-                step = self.state.step
-                self.log.advance(step, self._progress())
-                if reason or self.stop.signal_number or step % cfg.log_every == 0:
+                reason = why_end(cfg, self.state)
+                self.log.advance(self.state.step, progress(cfg, self.state))
+                if reason or self.stop.signal_number or is_due(cfg.log_every, self.logged, self.state.position):
                     self._log_training()
                 self.stop.grant()
                 is_saved = self._validate_if_due(reason)
-                reason = self._why_end()
-                if not is_saved and (reason or step % cfg.save_every == 0):
+                reason = why_end(cfg, self.state)
+                if not is_saved and (reason or is_due(cfg.save_every, self.state.saved, self.state.position)):
                     self._save()
             self._finish(reason)
         except BreakOff:
-            if self.saved_step != self.state.step:
+            if self.state.saved.updates != self.state.step:
                 self._save()
             raise Interrupted(
                 self.stop.signal_number,
@@ -143,9 +141,9 @@ class Trainer:
 
     def _validate_if_due(self, reason: str | None) -> bool:
         """Validate when it is time to, and save what is best so far; whether it has been saved."""
-        step, every = self.state.step, self.cfg.train.validate_every
-        is_due = step > self.state.validated_step and (reason is not None or (every and step % every == 0))
-        if self.validator is None or not is_due:
+        state, every = self.state, self.cfg.train.validate_every
+        wanted = reason is not None and state.step > state.validated.updates
+        if self.validator is None or not (wanted or is_due(every, state.validated, state.position)):
             return False
         is_best = self._validate(self.validator)
         if is_best:
@@ -204,7 +202,6 @@ class Trainer:
             validation=self.state.validation,
             machine=self.state.machine,
         )
-        self.saved_step = state.step
         checkpoint.prune(self.folder, self.cfg.train.keep)
 
     def _settle_best(self, state: TrainState) -> tuple[float | None, int]:
@@ -239,41 +236,14 @@ class Trainer:
             ),
         )
 
-    def _why_end(self) -> str | None:
-        """Which limit is reached, in words."""
-        cfg, state = self.cfg.train, self.state
-        if cfg.max_steps and state.step >= cfg.max_steps:
-            return f"max_steps {cfg.max_steps:,} reached"
-        if cfg.max_epochs and state.cursor.epoch >= cfg.max_epochs:
-            return f"max_epochs {cfg.max_epochs:,} reached"
-        if cfg.max_minutes and state.seconds >= 60 * cfg.max_minutes:
-            return f"max_minutes {cfg.max_minutes:g} reached"
-        if cfg.patience and state.num_worse >= cfg.patience:
-            return (
-                f"patience {cfg.patience:,} reached: {cfg.best_by} has not been better since update {state.best_step:,}"
-            )
-        return None
-
-    def _progress(self) -> float:
-        """Share of the training done, by the limit that is nearest."""
-        cfg, state = self.cfg.train, self.state
-        shares = [0.0]
-        if cfg.max_steps:
-            shares.append(state.step / cfg.max_steps)
-        if cfg.max_epochs:
-            shares.append(state.tokens_seen / (cfg.max_epochs * int(self.corpus.target.lengths.sum())))
-        if cfg.max_minutes:
-            shares.append(state.seconds / (60 * cfg.max_minutes))
-        return min(1.0, max(shares))
-
     def _seconds_left(self) -> float:
         """By the speed since this process took over: another may have had another machine, or a busier one."""
-        seconds, progress = self.began
-        done = self._progress() - progress
-        return (self.state.seconds - seconds) * (1 - progress - done) / done if done > 0 else 0.0
+        seconds, share = self.began
+        now = progress(self.cfg.train, self.state)
+        return (self.state.seconds - seconds) * (1 - now) / (now - share) if now > share else 0.0
 
     def _log_training(self) -> None:
-        state, progress = self.state, self._progress()
+        state = self.state
         self._check_numbers()
         loss, nll, norm, tokens_per_s = self.meter.read()
         self.log.event(
@@ -288,9 +258,10 @@ class Trainer:
             tokens_per_s=tokens_per_s,
             tokens_seen=state.tokens_seen,
             seconds=state.seconds,
-            progress=progress,
+            progress=progress(self.cfg.train, state),
             seconds_left=self._seconds_left(),
         )
+        self.logged = state.position
 
     def _validate(self, validator: Validator) -> bool:
         """Validate and log; True when no earlier checkpoint was as good."""
@@ -302,9 +273,9 @@ class Trainer:
         score, state = self._score(found), self.state
         is_best = state.best is None or score > state.best
         if is_best:
-            self.state = replace(state, best=score, best_step=state.step, num_worse=0, validated_step=state.step)
+            self.state = replace(state, best=score, best_step=state.step, num_worse=0, validated=state.position)
         else:
-            self.state = replace(state, num_worse=state.num_worse + 1, validated_step=state.step)
+            self.state = replace(state, num_worse=state.num_worse + 1, validated=state.position)
         self._log_validation(found, is_best=is_best, averaged=0)
         return is_best
 
@@ -325,20 +296,22 @@ class Trainer:
         self._check_numbers()
         started = time.perf_counter()
         folder = checkpoint.checkpoint_folder(self.folder, self.state.step)
+        regular = is_due(self.cfg.train.save_every, self.state.saved, self.state.position)
+        state = replace(self.state, saved=self.state.position)
         checkpoint.save_checkpoint(
             folder,
             self.model,
             self.cfg,
             self.tokenizer,
-            state=self.state,
+            state=state,
             optimizer=self.learner.optimizer,
-            regular=self.state.step % self.cfg.train.save_every == 0,
+            regular=regular,
         )
+        self.state = state
         checkpoint.link(self.folder, "last", folder)
         if is_best:
             checkpoint.link(self.folder, "best", folder)
         checkpoint.prune(self.folder, self.cfg.train.keep)
-        self.saved_step = self.state.step
         self._spend(time.perf_counter() - started)
 
     def _check_numbers(self) -> None:
