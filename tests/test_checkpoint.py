@@ -20,7 +20,7 @@ from tfmt.config import RunConfig, TrainConfig
 from tfmt.corpus.batches import Cursor
 from tfmt.errors import ModelError
 from tfmt.model.transformer import Transformer
-from tfmt.train.optim import make_optimizer
+from tfmt.train.optim import make_optimizers
 from tfmt.units import Position
 
 
@@ -35,13 +35,14 @@ def model(config, tokenizer) -> Transformer:
     return Transformer(config.model, tokenizer.vocab_size)
 
 
-def train_a_little(model, optimizer):
-    for group in optimizer.param_groups:
-        group["lr"] = 1e-3
+def train_a_little(model, optimizers):
     loss = model.decode(torch.tensor([[1, 5, 6]]), model.encode(torch.tensor([[7, 8, 2]]))).square().sum()
     loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["lr"] = 1e-3
+        optimizer.step()
+        optimizer.zero_grad()
 
 
 def same_weights(one, other) -> bool:
@@ -61,20 +62,20 @@ def test_a_saved_model_comes_back_whole(tmp_path, model, config, tokenizer):
 
 
 def test_training_goes_on_from_a_checkpoint_bit_for_bit(tmp_path, model, config, tokenizer):
-    optimizer = make_optimizer(model, config.train)
-    train_a_little(model, optimizer)
+    optimizers = make_optimizers(model, config.train)
+    train_a_little(model, optimizers)
     state = TrainState(
         step=1, cursor=Cursor(3, 4, 7), tokens_seen=5, seconds=6.5, best=12.25, best_step=1, validated=Position(1, 0.5)
     )
-    save_checkpoint(tmp_path / "c", model, config, tokenizer, state=state, optimizer=optimizer)
+    save_checkpoint(tmp_path / "c", model, config, tokenizer, state=state, optimizers=optimizers)
     drawn = torch.rand(3)
-    train_a_little(model, optimizer)
+    train_a_little(model, optimizers)
 
     other = Transformer(config.model, tokenizer.vocab_size)
-    other_optimizer = make_optimizer(other, config.train)
-    assert load_state(tmp_path / "c", other, other_optimizer) == state
+    other_optimizers = make_optimizers(other, config.train)
+    assert load_state(tmp_path / "c", other, other_optimizers) == state
     assert torch.rand(3).equal(drawn)
-    train_a_little(other, other_optimizer)
+    train_a_little(other, other_optimizers)
     assert same_weights(model, other)
 
 
@@ -113,10 +114,10 @@ def test_another_tokenizer_is_told_apart(tmp_path, model, config, tokenizer, toy
 
 
 def test_a_run_means_its_best_checkpoint_else_its_last(tmp_path, model, config, tokenizer):
-    optimizer = make_optimizer(model, config.train)
+    optimizers = make_optimizers(model, config.train)
     for step in (1, 2):
         folder = checkpoint.checkpoint_folder(tmp_path, step)
-        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizer=optimizer)
+        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizers=optimizers)
         checkpoint.link(tmp_path, "last", folder)
     assert find_model(tmp_path).resolve().name == "step-00000002"
     checkpoint.link(tmp_path, "best", checkpoint.checkpoint_folder(tmp_path, 1))
@@ -129,10 +130,10 @@ def test_a_run_means_its_best_checkpoint_else_its_last(tmp_path, model, config, 
 
 
 def test_old_checkpoints_go_but_the_best_stays(tmp_path, model, config, tokenizer):
-    optimizer = make_optimizer(model, config.train)
+    optimizers = make_optimizers(model, config.train)
     for step in range(1, 6):
         folder = checkpoint.checkpoint_folder(tmp_path, step)
-        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizer=optimizer)
+        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizers=optimizers)
         checkpoint.link(tmp_path, "last", folder)
         if step == 1:
             checkpoint.link(tmp_path, "best", folder)
@@ -142,10 +143,10 @@ def test_old_checkpoints_go_but_the_best_stays(tmp_path, model, config, tokenize
 
 
 def test_a_damaged_newest_checkpoint_is_named_and_passed_over(tmp_path, model, config, tokenizer, caplog):
-    optimizer = make_optimizer(model, config.train)
+    optimizers = make_optimizers(model, config.train)
     for step in (1, 2):
         folder = checkpoint.checkpoint_folder(tmp_path, step)
-        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizer=optimizer)
+        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizers=optimizers)
     (folder / "state/train.json").write_text("{}")
     assert checkpoint.newest_whole_checkpoint(tmp_path) == checkpoint.checkpoint_folder(tmp_path, 1)
     assert "train.json" in caplog.text
@@ -172,10 +173,10 @@ def test_training_defaults_save_what_they_average():
 
 
 def test_a_run_without_links_means_its_newest_checkpoint(tmp_path, model, config, tokenizer):
-    optimizer = make_optimizer(model, config.train)
+    optimizers = make_optimizers(model, config.train)
     for step in (1, 2):
         folder = checkpoint.checkpoint_folder(tmp_path, step)
-        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizer=optimizer)
+        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizers=optimizers)
     assert find_model(tmp_path).name == "step-00000002"
 
 

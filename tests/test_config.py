@@ -114,6 +114,14 @@ def test_a_whole_number_serves_as_a_float(tmp_path: Path) -> None:
         ("[model]\nnum_heads = 7", "d_model 512 is not a multiple of num_heads 7"),
         ("[train]\nmax_steps = 0", "max_steps, max_epochs, max_tokens and max_minutes are all 0"),
         ("[train]\nschedule = 'linear'\nmax_steps = 0\nmax_epochs = 1", "set max_steps above 0"),
+        ("[train]\nschedule = 'cosine'\nmax_steps = 0\nmax_epochs = 1", 'schedule "cosine" falls until max_steps'),
+        (
+            "[train]\nlearning_rate = 1e-3\nmin_learning_rate = 0.01",
+            "min_learning_rate 0.01 is above learning_rate 0.001",
+        ),
+        ("[train]\nweight_decay = 0.01", 'optimizer "adam" has no weight_decay (0.01); choose "adamw"'),
+        ("[train]\noptimizer = 'sgd'", 'for "sgd" set a number, such as 0.1'),
+        ("[train]\noptimizer = 'adafactor'", 'for "adafactor" set a number, such as 0.01'),
         ("[train]\naverage = 9", "average 9 is more than keep 5; raise keep to 9"),
     ],
 )

@@ -19,7 +19,7 @@ from tfmt.model.layers import Dropout
 from tfmt.model.transformer import Transformer
 from tfmt.train.learner import Learner
 from tfmt.train.loss import batch_loss_sums
-from tfmt.train.optim import make_optimizer
+from tfmt.train.optim import make_optimizers
 
 pytestmark = [
     pytest.mark.gpu,
@@ -65,20 +65,22 @@ def test_an_update_in_bf16_is_finite_and_small():
 
 def test_saving_and_going_on_keeps_optimizer_and_random_state(tmp_path: Path, tokenizer):
     model = make_model(tokenizer.vocab_size).cuda()
-    optimizer = make_optimizer(model, RunConfig().train)
+    optimizers = make_optimizers(model, RunConfig().train)
     batch_loss_sums(model, BATCH.to(model.device), 0.1)[0].backward()
-    optimizer.step()
+    optimizers[0].step()
     config = RunConfig(model=small_config(dropout=0.0))
-    checkpoint.save_checkpoint(tmp_path / "c", model, config, tokenizer, state=TrainState(step=1), optimizer=optimizer)
+    checkpoint.save_checkpoint(
+        tmp_path / "c", model, config, tokenizer, state=TrainState(step=1), optimizers=optimizers
+    )
     expected = Dropout(0.5)(torch.ones(100, device="cuda"))
     other = make_model(tokenizer.vocab_size).cuda()
-    other_optimizer = make_optimizer(other, config.train)
-    checkpoint.load_state(tmp_path / "c", other, other_optimizer)
+    other_optimizers = make_optimizers(other, config.train)
+    checkpoint.load_state(tmp_path / "c", other, other_optimizers)
     assert Dropout(0.5)(torch.ones(100, device="cuda")).equal(expected)
     for one, another in zip(model.parameters(), other.parameters(), strict=True):
         assert one.equal(another)
-        for key, value in optimizer.state[one].items():
-            assert other_optimizer.state[another][key].equal(value)
+        for key, value in optimizers[0].state[one].items():
+            assert other_optimizers[0].state[another][key].equal(value)
 
 
 def test_translations_in_fp32_equal_the_cpus(tokenizer):

@@ -17,6 +17,7 @@ import logging
 import os
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -93,14 +94,14 @@ def save_checkpoint(
     tokenizer: Tokenizer,
     *,
     state: TrainState,
-    optimizer: torch.optim.Optimizer,
+    optimizers: Sequence[torch.optim.Optimizer],
     regular: bool = True,
 ) -> None:
     """Write a model folder with all that continuing needs, whole or not at all; see `regular_checkpoints`."""
     with whole_folder(folder, overwrite=True) as beside:  # only a damaged folder can stand there already
         _write_model(beside, model, config, tokenizer)
         (beside / "state").mkdir()
-        _save_tensors(_optimizer_tensors(model, optimizer), beside / "state/optimizer.safetensors")
+        _save_tensors(_optimizer_tensors(model, optimizers), beside / "state/optimizer.safetensors")
         _save_tensors(_random_state(model.device), beside / "state/random.safetensors")
         (beside / "state/train.json").write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
         _write_manifest(beside, model, state.step, regular=regular)
@@ -137,10 +138,10 @@ def load_weights(model: Transformer, folder: Path) -> None:
             parameter.copy_(weights[name])
 
 
-def load_state(folder: Path, model: Transformer, optimizer: torch.optim.Optimizer) -> TrainState:
-    """Put weights, optimizer and random state back as they were when `folder` was saved."""
+def load_state(folder: Path, model: Transformer, optimizers: Sequence[torch.optim.Optimizer]) -> TrainState:
+    """Put weights, optimizers and random state back as they were when `folder` was saved."""
     load_weights(model, folder)
-    _restore_optimizer(model, optimizer, _load_tensors(folder / "state/optimizer.safetensors"))
+    _restore_optimizers(model, optimizers, _load_tensors(folder / "state/optimizer.safetensors"))
     _restore_random_state(_load_tensors(folder / "state/random.safetensors"), model.device)
     values = read_json(folder / "state/train.json")
     try:
@@ -327,24 +328,27 @@ def _load_tensors(path: Path) -> dict[str, Tensor]:
         raise ModelError(f"{path}: not a whole safetensors file ({error})") from error
 
 
-def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _optimizer_tensors(model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]) -> dict[str, Tensor]:
     return {
         f"{name}.{key}": value
         for name, parameter in model.named_parameters()
-        for key, value in optimizer.state[parameter].items()
+        for optimizer in optimizers
+        for key, value in optimizer.state.get(parameter, {}).items()
     }
 
 
-def _restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    state: dict[int, dict[str, Tensor]] = {}
-    for number, (name, _) in enumerate(model.named_parameters()):
-        prefix = f"{name}."
-        state[number] = {
-            key.removeprefix(prefix): value
-            for key, value in tensors.items()
-            if key.startswith(prefix) and "." not in key.removeprefix(prefix)
-        }
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+def _restore_optimizers(
+    model: nn.Module, optimizers: Sequence[torch.optim.Optimizer], tensors: Mapping[str, Tensor]
+) -> None:
+    saved: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for name_and_key, value in tensors.items():
+        name, _, key = name_and_key.rpartition(".")
+        saved[name][key] = value
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    for optimizer in optimizers:
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        state = {number: saved[names[p]] for number, p in enumerate(parameters) if names[p] in saved}
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def _random_state(device: torch.device) -> dict[str, Tensor]:

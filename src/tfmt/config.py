@@ -162,23 +162,36 @@ class TrainConfig(_Section):
     )
     max_tokens: Tokens = Field(default=0, ge=0, description="target tokens after which training ends; 0: no limit")
     max_minutes: Minutes = Field(default=0.0, ge=0, description="minutes of training after which it ends; 0: no limit")
-    schedule: Literal["inverse_sqrt", "linear"] = Field(
+    schedule: Literal["inverse_sqrt", "linear", "cosine", "constant"] = Field(
         default="inverse_sqrt",
-        description="after warm-up the rate falls with 1/sqrt(step), or in a line to 0 at max_steps",
+        description="how the rate falls after warm-up: with 1/sqrt(step), as the paper's; in a line or half a cosine, "
+        "to its end at max_steps; not at all",
     )
     learning_rate: Annotated[float, Field(gt=0)] | Literal["paper"] = Field(
         default="paper",
         description='highest rate, reached after warm-up; "paper": 1 / sqrt(d_model * warmup_steps)',
+    )
+    min_learning_rate: float = Field(
+        default=0.0, ge=0, description="rate that no schedule falls below after warm-up; linear and cosine end at it"
     )
     warmup_steps: Updates = Field(default=4000, ge=1, description="updates over which the rate rises from 0")
     label_smoothing: Fraction = Field(
         default=0.1,
         description="share of probability spread evenly over the whole vocabulary in the training loss",
     )
+    optimizer: Literal["adam", "adamw", "radam", "nadam", "adafactor", "sgd", "muon"] = Field(
+        default="adam", description="how gradients become steps; docs/configuration.md says what each one reads"
+    )
     adam_betas: tuple[Fraction, Fraction] = Field(
         default=(0.9, 0.98), strict=False, description="decay of Adam's two moving averages"
     )
     adam_eps: float = Field(default=1e-9, gt=0, description="added to Adam's denominator")
+    momentum: Fraction = Field(default=0.9, description="decay of the moving sum of gradients in sgd and muon")
+    weight_decay: float = Field(
+        default=0.0,
+        ge=0,
+        description="each update takes this share times the learning rate off the matrices, but not off embeddings",
+    )
     clip_norm: float = Field(default=1.0, ge=0, description="gradients are scaled down to this norm; 0: never")
     precision: Literal["auto", "fp32", "bf16"] = Field(
         default="auto",
@@ -205,10 +218,10 @@ class TrainConfig(_Section):
     @property
     def falls_to_an_end(self) -> bool:
         """Whether the learning rate comes to its end at max_steps, which is then no mere limit."""
-        return self.schedule == "linear"
+        return self.schedule in ("linear", "cosine")
 
     @model_validator(mode="after")
-    def _has_an_end(self) -> TrainConfig:
+    def _fits_together(self) -> TrainConfig:
         if self.falls_to_an_end and not self.max_steps:
             raise ValueError(
                 f'schedule "{self.schedule}" falls until max_steps; set max_steps above 0 '
@@ -217,6 +230,19 @@ class TrainConfig(_Section):
         if not (self.max_steps or self.max_epochs or self.max_tokens or self.max_minutes):
             raise ValueError(
                 "max_steps, max_epochs, max_tokens and max_minutes are all 0; set one, or training never ends"
+            )
+        if isinstance(self.learning_rate, float) and self.min_learning_rate > self.learning_rate:
+            raise ValueError(
+                f"min_learning_rate {self.min_learning_rate:g} is above learning_rate {self.learning_rate:g}; lower it"
+            )
+        if self.optimizer == "adam" and self.weight_decay:
+            raise ValueError(
+                f'optimizer "adam" has no weight_decay ({self.weight_decay:g}); choose "adamw", or set it 0'
+            )
+        if self.optimizer in ("sgd", "adafactor") and self.learning_rate == "paper":
+            usual = {"sgd": "0.1", "adafactor": "0.01"}[self.optimizer]
+            raise ValueError(
+                f'learning_rate "paper" is for Adam and its like; for "{self.optimizer}" set a number, such as {usual}'
             )
         if self.average > self.keep:
             raise ValueError(f"average {self.average} is more than keep {self.keep}; raise keep to {self.average}")

@@ -164,7 +164,7 @@ def first_gradients(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> dic
     def look(*_):
         seen.update((name, parameter.grad.clone()) for name, parameter in trainer.model.named_parameters())
 
-    trainer.learner.optimizer.register_step_pre_hook(look)
+    trainer.learner.optimizers[0].register_step_pre_hook(look)
     trainer.update(update)
     return seen
 

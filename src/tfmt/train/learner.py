@@ -20,7 +20,7 @@ from tfmt.config import TrainConfig
 from tfmt.corpus.batches import Batch
 from tfmt.model.transformer import Transformer
 from tfmt.train.loss import batch_loss_sums
-from tfmt.train.optim import make_optimizer
+from tfmt.train.optim import make_optimizers
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Learner:
     def __init__(self, model: Transformer, cfg: TrainConfig, precision: Literal["fp32", "bf16"]) -> None:
         self.model = model
         self.cfg = cfg
-        self.optimizer = make_optimizer(model, cfg)
+        self.optimizers = make_optimizers(model, cfg)
         self.work = model
         self.pairs: list[tuple[nn.Parameter, nn.Parameter]] = []  # of the model and of its copy, where these differ
         if precision == "bf16":
@@ -62,10 +62,11 @@ class Learner:
             sums += torch.stack((smoothed.detach(), plain))
             self._gather_gradients()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.cfg.clip_norm or math.inf)
-        for group in self.optimizer.param_groups:
-            group["lr"] = lr
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = lr
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
         self.refresh()
         loss, nll = sums / num_tokens
         return Measured(loss, nll, norm)

@@ -1,4 +1,4 @@
-"""The optimizer, and the learning rate as a pure function of the step."""
+"""Optimizers by name, as torch has them; their learning rate is set anew at each update."""
 
 from __future__ import annotations
 
@@ -6,25 +6,51 @@ import torch
 from torch import nn
 
 from tfmt.config import TrainConfig
+from tfmt.errors import ConfigError
 
 
-def lr_at(step: int, cfg: TrainConfig, d_model: int) -> float:
-    """Learning rate of update `step` (from 1).
+def make_optimizers(model: nn.Module, cfg: TrainConfig) -> list[torch.optim.Optimizer]:
+    """Those that together step all parameters; one, but for muon, which has matrices only and leaves Adam the rest.
 
-    Linear warm-up to the peak, then peak * sqrt(warmup / step): with the peak "paper" this is the paper's
-    d_model^-0.5 * min(step^-0.5, step * warmup^-1.5) (Vaswani et al., 2017, eq. 3). "linear" falls to 0 at max_steps.
+    All state they keep is tensors, so that checkpoints hold it exactly. Fused kernels where torch has them.
     """
-    peak = (d_model * cfg.warmup_steps) ** -0.5 if cfg.learning_rate == "paper" else cfg.learning_rate
-    if step <= cfg.warmup_steps:
-        return peak * step / cfg.warmup_steps
-    match cfg.schedule:
-        case "inverse_sqrt":
-            return float(peak * (cfg.warmup_steps / step) ** 0.5)
-        case "linear":
-            left = max(cfg.max_steps - step, 0)
-            return peak * left / max(cfg.max_steps - cfg.warmup_steps, 1)
+    betas, eps, decay, momentum = cfg.adam_betas, cfg.adam_eps, cfg.weight_decay, cfg.momentum
+    groups = _groups(model, decay)
+    match cfg.optimizer:
+        case "adam":  # Kingma and Ba, 2015
+            return [torch.optim.Adam(model.parameters(), lr=0.0, betas=betas, eps=eps, fused=True)]
+        case "adamw":  # Loshchilov and Hutter, 2019
+            return [torch.optim.AdamW(groups, lr=0.0, betas=betas, eps=eps, fused=True)]
+        case "radam":  # Liu et al., 2020
+            return [torch.optim.RAdam(groups, lr=0.0, betas=betas, eps=eps, decoupled_weight_decay=True)]
+        case "nadam":  # Dozat, 2016
+            return [torch.optim.NAdam(groups, lr=0.0, betas=betas, eps=eps, decoupled_weight_decay=True)]
+        case "adafactor":  # Shazeer and Stern, 2018
+            return [torch.optim.Adafactor(groups, lr=0.0)]
+        case "sgd":
+            return [torch.optim.SGD(groups, lr=0.0, momentum=momentum, fused=True)]
+        case (
+            "muon"
+        ):  # Jordan et al., 2024; steps as long as Adam's (Liu et al., 2025), so one learning rate serves both
+            if not hasattr(torch.optim, "Muon"):
+                raise ConfigError(
+                    f'train.optimizer "muon": torch {torch.__version__} has none; update it, or use "adamw"'
+                )
+            matrices, others = groups
+            return [
+                torch.optim.Muon(
+                    [matrices], lr=0.0, momentum=momentum, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
+                ),
+                torch.optim.AdamW([others], lr=0.0, betas=betas, eps=eps, fused=True),
+            ]
 
 
-def make_optimizer(model: nn.Module, cfg: TrainConfig) -> torch.optim.Optimizer:
-    """Adam over all parameters (Kingma and Ba, 2015), in one fused kernel."""
-    return torch.optim.Adam(model.parameters(), lr=0.0, betas=cfg.adam_betas, eps=cfg.adam_eps, fused=True)
+def _groups(model: nn.Module, weight_decay: float) -> list[dict[str, object]]:
+    """Matrices of linear layers, which decay, and all the rest: biases, norms, embeddings and what is tied to them."""
+    embeddings = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    matrices = {id(module.weight) for module in model.modules() if isinstance(module, nn.Linear)} - embeddings
+    parameters = list(model.parameters())
+    return [
+        {"params": [p for p in parameters if id(p) in matrices], "weight_decay": weight_decay},
+        {"params": [p for p in parameters if id(p) not in matrices], "weight_decay": 0.0},
+    ]

@@ -31,8 +31,8 @@ from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
 from tfmt.train.learner import Learner, Measured
 from tfmt.train.limits import progress, warn_of_rates, why_end
 from tfmt.train.meter import Meter
-from tfmt.train.optim import lr_at
 from tfmt.train.run_folder import own_run
+from tfmt.train.schedule import lr_at
 from tfmt.train.validate import Validation, Validator
 from tfmt.units import START, is_due
 
@@ -180,7 +180,7 @@ class Trainer:
                 f"data.train: prepared with another tokenizer than {self.folder} was trained with; "
                 "use that one, or choose another --output"
             )
-        state = checkpoint.load_state(folder, self.model, self.learner.optimizer)
+        state = checkpoint.load_state(folder, self.model, self.learner.optimizers)
         self.learner.refresh()
         if state.data != self.state.data:
             raise ConfigError(
@@ -304,7 +304,7 @@ class Trainer:
             self.cfg,
             self.tokenizer,
             state=state,
-            optimizer=self.learner.optimizer,
+            optimizers=self.learner.optimizers,
             regular=regular,
         )
         self.state = state
