@@ -122,6 +122,10 @@ def test_a_whole_number_serves_as_a_float(tmp_path: Path) -> None:
         ("[train]\nweight_decay = 0.01", 'optimizer "adam" has no weight_decay (0.01); choose "adamw"'),
         ("[train]\noptimizer = 'sgd'", 'for "sgd" set a number, such as 0.1'),
         ("[train]\noptimizer = 'adafactor'", 'for "adafactor" set a number, such as 0.01'),
+        (
+            "[train]\nr_drop = 5\n[model]\ndropout = 0",
+            "run.toml: train.r_drop 5 compares passes that differ by dropout",
+        ),
         ("[train]\naverage = 9", "average 9 is more than keep 5; raise keep to 9"),
     ],
 )

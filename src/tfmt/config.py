@@ -179,6 +179,11 @@ class TrainConfig(_Section):
         default=0.1,
         description="share of probability spread evenly over the whole vocabulary in the training loss",
     )
+    r_drop: float = Field(
+        default=0.0,
+        ge=0,
+        description="R-Drop's alpha: weight of the divergence of two passes that differ by dropout; 0: one pass",
+    )
     optimizer: Literal["adam", "adamw", "radam", "nadam", "adafactor", "sgd", "muon"] = Field(
         default="adam", description="how gradients become steps; docs/configuration.md says what each one reads"
     )
@@ -219,6 +224,11 @@ class TrainConfig(_Section):
     def falls_to_an_end(self) -> bool:
         """Whether the learning rate comes to its end at max_steps, which is then no mere limit."""
         return self.schedule in ("linear", "cosine")
+
+    @property
+    def tokens_at_once(self) -> int:
+        """Of the larger side, in a micro-batch as planned: R-Drop sends each through the model twice."""
+        return max(1, self.micro_batch_tokens // 2) if self.r_drop else self.micro_batch_tokens
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainConfig:
@@ -272,6 +282,16 @@ class RunConfig(_Section):
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
     decode: DecodeConfig = DecodeConfig()
+
+    @model_validator(mode="after")
+    def _passes_differ(self) -> RunConfig:
+        model = self.model
+        if self.train.r_drop and not (model.dropout or model.source_word_dropout or model.target_word_dropout):
+            raise ValueError(
+                f"train.r_drop {self.train.r_drop:g} compares passes that differ by dropout, but model.dropout is 0; "
+                "raise that, or set r_drop to 0"
+            )
+        return self
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
@@ -337,7 +357,7 @@ def _validate(values: dict[str, Any], path: Path, text: str, overrides: Sequence
         if key in set_keys or (not line and any(name.startswith(f"{key}.") for name in set_keys)):
             where = f"--set {key}"
         else:
-            where = f"{path}:{line}: {key}" if line else f"{path}: {key}"
+            where = f"{path}:{line}: {key}" if line else f"{path}: {key}" if key else str(path)
         raise ConfigError(f"{where}{_explain(error.errors(), key)}") from error
 
 

@@ -10,7 +10,7 @@ Letters: B sentences · S source length · T target length.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,9 +34,18 @@ class Batch:
     tgt_in_BT: Tensor  # starts with <bos>
     tgt_out_BT: Tensor  # ends in <eos>
     num_tokens: int
+    weight_B: Tensor | None = None  # how much each pair counts in the training loss; None: all count 1
 
     def to(self, device: torch.device) -> Batch:
-        return Batch(self.src_BS.to(device), self.tgt_in_BT.to(device), self.tgt_out_BT.to(device), self.num_tokens)
+        return self._of_each(lambda tensor: tensor.to(device))
+
+    def twice(self) -> Batch:
+        """All pairs, and all once more after them; `num_tokens` counts them once."""
+        return self._of_each(lambda tensor: torch.cat((tensor, tensor)))
+
+    def _of_each(self, make: Callable[[Tensor], Tensor]) -> Batch:
+        weight_B = None if self.weight_B is None else make(self.weight_B)
+        return Batch(make(self.src_BS), make(self.tgt_in_BT), make(self.tgt_out_BT), self.num_tokens, weight_B)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Learner:
         """One step on all batches; `num_tokens` counts the target tokens in them."""
         sums = torch.zeros(2, device=self.model.device)
         for batch in batches:
-            smoothed, plain = batch_loss_sums(self.work, batch, self.cfg.label_smoothing)
+            smoothed, plain = batch_loss_sums(self.work, batch, self.cfg.label_smoothing, self.cfg.r_drop)
             (smoothed / num_tokens).backward()
             sums += torch.stack((smoothed.detach(), plain))
             self._gather_gradients()

@@ -109,7 +109,7 @@ class Trainer:
             self.corpus,
             self.state.cursor,
             batch_tokens=cfg.batch_tokens,
-            micro_batch_tokens=cfg.micro_batch_tokens,
+            micro_batch_tokens=cfg.tokens_at_once,
             seed=self.cfg.seed,
         )
         self.began = (self.state.seconds, progress(cfg, self.state))
