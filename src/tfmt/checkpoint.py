@@ -4,6 +4,7 @@ A model folder is complete in itself:
 
     model.safetensors  config.toml  tokenizer.model  manifest.json
     state/optimizer.safetensors  state/random.safetensors  state/train.json    (only in a run's checkpoints)
+    state/weights.safetensors    (the weights that train, where the model is a moving average of them)
 
 `manifest.json` holds the SHA-256 of every other file, checked on loading. Opening a folder runs no code of its files.
 A run folder holds such folders under `checkpoints/` and two links, `best` and `last`.
@@ -33,13 +34,14 @@ from tfmt.config import RunConfig, load_config, save_config
 from tfmt.corpus.batches import Cursor
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.errors import ConfigError, DataError, ModelError
-from tfmt.files import clear_left_over, read_json, sha256, whole_folder
+from tfmt.files import check_room, clear_left_over, read_json, sha256, whole_folder
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.units import START, Position
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1  # of the folder; raised when an older tfmt could misread it
+SMALL_FILES = 4 << 20  # bytes, at most: tokenizer, configuration, manifest, headers
 MODEL_FILES = ("model.safetensors", "config.toml", "tokenizer.model")
 
 
@@ -82,8 +84,10 @@ def save_model(
     overwrite: bool = False,
 ) -> None:
     """Write a model folder, whole or not at all."""
+    weights = _weights(model)
+    check_room(folder, _num_bytes(weights) + SMALL_FILES)
     with whole_folder(folder, overwrite=overwrite) as beside:
-        _write_model(beside, model, config, tokenizer)
+        _write_model(beside, weights, config, tokenizer)
         _write_manifest(beside, model, step, regular=False)
 
 
@@ -95,14 +99,23 @@ def save_checkpoint(
     *,
     state: TrainState,
     optimizers: Sequence[torch.optim.Optimizer],
+    ema: Transformer | None = None,
     regular: bool = True,
 ) -> None:
-    """Write a model folder with all that continuing needs, whole or not at all; see `regular_checkpoints`."""
+    """Write a model folder with all that continuing needs, whole or not at all; see `regular_checkpoints`.
+
+    `model` is the one that trains; where there is a moving average of it, `ema`, that is the model of the folder.
+    """
+    weights = _weights(ema or model)
+    beyond = {"optimizer": _optimizer_tensors(model, optimizers), "random": _random_state(model.device)}
+    if ema is not None:
+        beyond["weights"] = _weights(model)
+    check_room(folder, sum(map(_num_bytes, [weights, *beyond.values()])) + SMALL_FILES)
     with whole_folder(folder, overwrite=True) as beside:  # only a damaged folder can stand there already
-        _write_model(beside, model, config, tokenizer)
+        _write_model(beside, weights, config, tokenizer)
         (beside / "state").mkdir()
-        _save_tensors(_optimizer_tensors(model, optimizers), beside / "state/optimizer.safetensors")
-        _save_tensors(_random_state(model.device), beside / "state/random.safetensors")
+        for name, tensors in beyond.items():
+            _save_tensors(tensors, beside / f"state/{name}.safetensors")
         (beside / "state/train.json").write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
         _write_manifest(beside, model, state.step, regular=regular)
 
@@ -117,13 +130,12 @@ def load_model(path: Path, *, device: torch.device | str = "cpu") -> LoadedModel
         raise ModelError(f"{error}; was the folder made by a newer tfmt?") from error
     tokenizer = Tokenizer.load(folder / "tokenizer.model")
     model = Transformer.without_weights(config.model, tokenizer.vocab_size, device)
-    load_weights(model, folder)
+    load_weights(model, folder / "model.safetensors")
     return LoadedModel(model.eval(), tokenizer, config)
 
 
-def load_weights(model: Transformer, folder: Path) -> None:
-    """Copy a model folder's weights into `model`; raises ModelError when names or shapes differ."""
-    file = folder / "model.safetensors"
+def load_weights(model: Transformer, file: Path) -> None:
+    """Copy the weights in a file into `model`; raises ModelError when names or shapes differ."""
     weights = _load_tensors(file)
     parameters = dict(model.named_parameters())
     missing, extra = sorted(parameters.keys() - weights.keys()), sorted(weights.keys() - parameters.keys())
@@ -138,9 +150,19 @@ def load_weights(model: Transformer, folder: Path) -> None:
             parameter.copy_(weights[name])
 
 
-def load_state(folder: Path, model: Transformer, optimizers: Sequence[torch.optim.Optimizer]) -> TrainState:
+def load_state(
+    folder: Path,
+    model: Transformer,
+    optimizers: Sequence[torch.optim.Optimizer],
+    *,
+    ema: Transformer | None = None,
+) -> TrainState:
     """Put weights, optimizers and random state back as they were when `folder` was saved."""
-    load_weights(model, folder)
+    if ema is None:
+        load_weights(model, folder / "model.safetensors")
+    else:
+        load_weights(ema, folder / "model.safetensors")
+        load_weights(model, folder / "state/weights.safetensors")
     _restore_optimizers(model, optimizers, _load_tensors(folder / "state/optimizer.safetensors"))
     _restore_random_state(_load_tensors(folder / "state/random.safetensors"), model.device)
     values = read_json(folder / "state/train.json")
@@ -281,8 +303,16 @@ def average_weights(model: Transformer, folders: Sequence[Path]) -> None:
             parameter.copy_(mean[name])
 
 
-def _write_model(folder: Path, model: Transformer, config: RunConfig, tokenizer: Tokenizer) -> None:
-    _save_tensors({name: parameter.detach() for name, parameter in model.named_parameters()}, folder / MODEL_FILES[0])
+def _weights(model: nn.Module) -> dict[str, Tensor]:
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def _num_bytes(tensors: Mapping[str, Tensor]) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+
+
+def _write_model(folder: Path, weights: Mapping[str, Tensor], config: RunConfig, tokenizer: Tokenizer) -> None:
+    _save_tensors(weights, folder / MODEL_FILES[0])
     save_config(config, folder / "config.toml")
     tokenizer.save(folder / "tokenizer.model")
 

@@ -198,6 +198,11 @@ class TrainConfig(_Section):
         description="each update takes this share times the learning rate off the matrices, but not off embeddings",
     )
     clip_norm: float = Field(default=1.0, ge=0, description="gradients are scaled down to this norm; 0: never")
+    ema: Fraction = Field(
+        default=0.0,
+        description="decay an update of a moving average of the weights, such as 0.999, which is then what is "
+        "validated and saved for use; 0: none",
+    )
     precision: Literal["auto", "fp32", "bf16"] = Field(
         default="auto",
         description="number format of products; auto: bf16 where the device multiplies it natively",

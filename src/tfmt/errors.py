@@ -53,8 +53,10 @@ class TrainingError(TfmtError):
 class DiskFull(TfmtError):
     exit_status = 1
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: no space left on its disk; nothing half-written is left: free some and try again")
+    def __init__(self, path: Path, *, needed: int = 0, free: int = 0) -> None:
+        """`needed` and `free` bytes where they were compared before writing."""
+        seen = f"needs {needed:,} bytes, its disk has {free:,} left" if needed else "no space left on its disk"
+        super().__init__(f"{path}: {seen}; nothing half-written is left: free some and try again")
 
 
 class Interrupted(TfmtError):

@@ -121,6 +121,14 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def check_room(path: Path, num_bytes: int) -> None:
+    """Raise DiskFull where `num_bytes` cannot be written at `path`; a quota shows only when it is met."""
+    standing = next(folder for folder in path.absolute().parents if folder.exists())
+    free = shutil.disk_usage(standing).free
+    if free < num_bytes:
+        raise DiskFull(path, needed=num_bytes, free=free)
+
+
 @contextmanager
 def whole_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a path beside `path` to write to; it takes the name `path` only when the block ends well."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -439,8 +440,6 @@ def test_an_end_cut_off_is_made_up_for(tmp_path, prepared):
 
 
 def test_other_data_under_the_same_name_is_noticed(tmp_path, prepared, toy):
-    import shutil
-
     folder = tmp_path / "prepared"
     shutil.copytree(prepared, folder)
     run_training(config(folder, max_steps=2), tmp_path / "run")
@@ -518,6 +517,32 @@ def test_a_full_disk_is_told_and_the_checkpoint_before_it_kept(tmp_path, prepare
     assert not list(tmp_path.rglob("*.partial"))
     run_training(config(prepared), tmp_path / "run")
     assert (tmp_path / "run/last").resolve().name == "step-00000040"
+
+
+def test_room_on_the_disk_is_asked_for_before_a_save(tmp_path, prepared, monkeypatch):
+    cfg = config(prepared, max_steps=20, ema=0.9)
+    run_training(cfg, tmp_path / "straight")
+    size = sum(file.stat().st_size for file in (tmp_path / "straight/last/").rglob("*") if file.is_file())
+    asked, check = [], checkpoint.check_room
+
+    def few_bytes_free_at_twenty(folder, num_bytes):
+        asked.append(num_bytes)
+        with monkeypatch.context() as patch:
+            if folder.name == "step-00000020":
+                patch.setattr(
+                    shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9 - 123456, 123456)
+                )
+            check(folder, num_bytes)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "check_room", few_bytes_free_at_twenty)
+        with pytest.raises(DiskFull, match=r"step-00000020: needs [\d,]+ bytes, its disk has 123,456 left; nothing"):
+            run_training(cfg, tmp_path / "run")
+    assert size <= asked[-1] <= size + (4 << 20)
+    assert (tmp_path / "run/last").resolve().name == "step-00000010"
+    assert not list(tmp_path.rglob("*.partial"))
+    run_training(cfg, tmp_path / "run")
+    assert equal(weights(tmp_path / "run"), weights(tmp_path / "straight"))
 
 
 def test_a_run_whose_checkpoints_are_all_damaged_is_not_begun_anew(tmp_path, prepared):

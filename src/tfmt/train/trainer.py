@@ -27,6 +27,7 @@ from tfmt.errors import ConfigError, DataError, Interrupted, TrainingError
 from tfmt.files import read_json, whole_file
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog import RunLog, View
+from tfmt.train.ema import MovingAverage
 from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
 from tfmt.train.learner import Learner, Measured
 from tfmt.train.limits import progress, warn_of_rates, why_end
@@ -86,6 +87,7 @@ class Trainer:
         torch.manual_seed(cfg.seed)
         self.model = Transformer(cfg.model, tokenizer.vocab_size).to(device).train()
         self.learner = Learner(self.model, cfg.train, self.precision)
+        self.ema = MovingAverage(self.model, cfg.train.ema) if cfg.train.ema else None
         self.state = TrainState(
             data=corpus.fingerprint(),
             validation=validator.fingerprint() if validator else "",
@@ -95,6 +97,11 @@ class Trainer:
         self.meter = Meter(device)
         self.logged = START
         self.began = (0.0, 0.0)  # seconds and progress when this process took over
+
+    @property
+    def served(self) -> Transformer:
+        """The model that is validated and saved for use: the one that trains, or the moving average of its weights."""
+        return self.ema.model if self.ema else self.model
 
     def run(self) -> None:
         """Update, log, validate, save, until a limit is reached; raises Interrupted when a signal has come."""
@@ -155,6 +162,8 @@ class Trainer:
         started = time.perf_counter()
         cursor, update = next(updates)
         self.meter.add(self.update(update), update.num_tokens)
+        if self.ema:
+            self.ema.follow(self.model, self.state.step + 1)
         self.state = replace(
             self.state,
             step=self.state.step + 1,
@@ -180,7 +189,8 @@ class Trainer:
                 f"data.train: prepared with another tokenizer than {self.folder} was trained with; "
                 "use that one, or choose another --output"
             )
-        state = checkpoint.load_state(folder, self.model, self.learner.optimizers)
+        ema = self.ema.model if self.ema else None
+        state = checkpoint.load_state(folder, self.model, self.learner.optimizers, ema=ema)
         self.learner.refresh()
         if state.data != self.state.data:
             raise ConfigError(
@@ -268,7 +278,7 @@ class Trainer:
         self._check_numbers()
         started = time.perf_counter()
         with self.stop.breakable():
-            found = validator(self.model)
+            found = validator(self.served)
         self._spend(time.perf_counter() - started)
         score, state = self._score(found), self.state
         is_best = state.best is None or score > state.best
@@ -305,6 +315,7 @@ class Trainer:
             self.tokenizer,
             state=state,
             optimizers=self.learner.optimizers,
+            ema=self.ema.model if self.ema else None,
             regular=regular,
         )
         self.state = state
@@ -316,7 +327,8 @@ class Trainer:
 
     def _check_numbers(self) -> None:
         """Raise rather than save, log or translate with what is no finite number."""
-        if self.meter.is_finite() and all(bool(weight.isfinite().all()) for weight in self.model.parameters()):
+        weights = (weight for model in {self.model, self.served} for weight in model.parameters())
+        if self.meter.is_finite() and all(bool(weight.isfinite().all()) for weight in weights):
             return
         raise TrainingError(
             f"{self.folder}: loss, gradient or weights are not finite near update {self.state.step:,}; they are "
