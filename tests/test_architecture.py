@@ -143,7 +143,14 @@ print(json.dumps([status, sorted(name for name in {heavy!r} if name in sys.modul
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["--version"], ["train", "--help"], ["translate", "--help"], ["eval", "--help"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["train", "--help"],
+        ["translate", "--help"],
+        ["eval", "--help"],
+        ["average", "--help"],
+    ],
     ids=" ".join,
 )
 def test_help_imports_nothing_heavy(words: list[str]) -> None:

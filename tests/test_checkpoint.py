@@ -1,6 +1,5 @@
 import json
 import re
-import shutil
 
 import pytest
 import torch
@@ -8,6 +7,7 @@ from fakes import small_config
 
 from tfmt import checkpoint
 from tfmt.checkpoint import (
+    Scored,
     TrainState,
     find_model,
     load_model,
@@ -16,10 +16,11 @@ from tfmt.checkpoint import (
     save_model,
     verify,
 )
-from tfmt.config import RunConfig, TrainConfig
+from tfmt.config import RunConfig
 from tfmt.corpus.batches import Cursor
 from tfmt.errors import ModelError
 from tfmt.model.transformer import Transformer
+from tfmt.train import retention
 from tfmt.train.optim import make_optimizers
 from tfmt.units import Position
 
@@ -65,7 +66,14 @@ def test_training_goes_on_from_a_checkpoint_bit_for_bit(tmp_path, model, config,
     optimizers = make_optimizers(model, config.train)
     train_a_little(model, optimizers)
     state = TrainState(
-        step=1, cursor=Cursor(3, 4, 7), tokens_seen=5, seconds=6.5, best=12.25, best_step=1, validated=Position(1, 0.5)
+        step=1,
+        cursor=Cursor(3, 4, 7),
+        tokens_seen=5,
+        seconds=6.5,
+        best=12.25,
+        best_step=1,
+        ranked=(Scored(12.25, 1),),
+        validated=Position(1, 0.5),
     )
     save_checkpoint(tmp_path / "c", model, config, tokenizer, state=state, optimizers=optimizers)
     drawn = torch.rand(3)
@@ -118,9 +126,9 @@ def test_a_run_means_its_best_checkpoint_else_its_last(tmp_path, model, config, 
     for step in (1, 2):
         folder = checkpoint.checkpoint_folder(tmp_path, step)
         save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizers=optimizers)
-        checkpoint.link(tmp_path, "last", folder)
+        retention.link(tmp_path, "last", folder)
     assert find_model(tmp_path).resolve().name == "step-00000002"
-    checkpoint.link(tmp_path, "best", checkpoint.checkpoint_folder(tmp_path, 1))
+    retention.link(tmp_path, "best", checkpoint.checkpoint_folder(tmp_path, 1))
     assert find_model(tmp_path).resolve().name == "step-00000001"
     with pytest.raises(ModelError, match="no such"):
         find_model(tmp_path / "nowhere")
@@ -129,47 +137,12 @@ def test_a_run_means_its_best_checkpoint_else_its_last(tmp_path, model, config, 
         find_model(tmp_path / "other")
 
 
-def test_old_checkpoints_go_but_the_best_stays(tmp_path, model, config, tokenizer):
-    optimizers = make_optimizers(model, config.train)
-    for step in range(1, 6):
-        folder = checkpoint.checkpoint_folder(tmp_path, step)
-        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizers=optimizers)
-        checkpoint.link(tmp_path, "last", folder)
-        if step == 1:
-            checkpoint.link(tmp_path, "best", folder)
-        checkpoint.prune(tmp_path, keep=2)
-    assert [folder.name[-1] for folder in checkpoint.checkpoints(tmp_path)] == ["1", "4", "5"]
-    assert not list(tmp_path.rglob("*.partial"))
-
-
-def test_a_damaged_newest_checkpoint_is_named_and_passed_over(tmp_path, model, config, tokenizer, caplog):
-    optimizers = make_optimizers(model, config.train)
-    for step in (1, 2):
-        folder = checkpoint.checkpoint_folder(tmp_path, step)
-        save_checkpoint(folder, model, config, tokenizer, state=TrainState(step=step), optimizers=optimizers)
-    (folder / "state/train.json").write_text("{}")
-    assert checkpoint.newest_whole_checkpoint(tmp_path) == checkpoint.checkpoint_folder(tmp_path, 1)
-    assert "train.json" in caplog.text
-
-
-def test_the_average_of_copies_is_the_copy(tmp_path, model, config, tokenizer):
-    save_model(tmp_path / "a", model, config, tokenizer, step=1)
-    shutil.copytree(tmp_path / "a", tmp_path / "b")
-    other = Transformer(config.model, tokenizer.vocab_size)
-    checkpoint.average_weights(other, [tmp_path / "a", tmp_path / "b", tmp_path / "a"])
-    assert same_weights(other, model)
-
-
 def test_a_newer_format_is_refused(tmp_path, model, config, tokenizer):
     save_model(tmp_path / "m", model, config, tokenizer, step=1)
     manifest = json.loads((tmp_path / "m/manifest.json").read_text())
     (tmp_path / "m/manifest.json").write_text(json.dumps(manifest | {"format": 99}))
     with pytest.raises(ModelError, match="update tfmt"):
         verify(tmp_path / "m")
-
-
-def test_training_defaults_save_what_they_average():
-    assert TrainConfig().average <= TrainConfig().keep
 
 
 def test_a_run_without_links_means_its_newest_checkpoint(tmp_path, model, config, tokenizer):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tfmt.config import ModelConfig, RunConfig, TrainConfig, describe, differences, load_config, save_config
+from tfmt.config import MAY_CHANGE, ModelConfig, RunConfig, TrainConfig, describe, differences, load_config, save_config
 from tfmt.errors import ConfigError
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "configuration.md"
@@ -127,6 +127,12 @@ def test_a_whole_number_serves_as_a_float(tmp_path: Path) -> None:
             "run.toml: train.r_drop 5 compares passes that differ by dropout",
         ),
         ("[train]\naverage = 9", "average 9 is more than keep 5; raise keep to 9"),
+        ("[train]\naverage_of = 'best'", "average 5 is more than keep_best 1; raise keep_best to 5"),
+        (
+            "[train]\naverage_of = 'best'\nkeep_best = 5",
+            "run.toml: train.average_of needs validations; set data.valid_",
+        ),
+        ("[train]\npatience = 3", "run.toml: train.patience needs validations; set data.valid_source and data.valid_"),
     ],
 )
 def test_values_that_contradict_one_another_are_refused(tmp_path: Path, text: str, reason: str) -> None:
@@ -243,10 +249,16 @@ def test_a_configuration_is_frozen() -> None:
 
 def test_every_key_is_described() -> None:
     for row in describe().splitlines()[2:]:
-        key, default, _, meaning = (cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1])
+        key, default, _, _, meaning = (cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1])
         assert key.startswith("`"), row
         assert default.startswith("`"), row
         assert meaning not in ("", "None"), row
+
+
+def test_each_key_that_may_change_is_a_key() -> None:
+    assert set(differences(RunConfig(), RunConfig(seed=2))) == {"seed"}
+    rows = [row.split(" | ") for row in describe().splitlines()[2:]]
+    assert {row[0].strip("| `") for row in rows if row[3] == "yes"} == MAY_CHANGE
 
 
 def test_the_documentation_holds_the_table_of_every_key() -> None:

@@ -114,6 +114,19 @@ def test_evaluating_a_model_equals_evaluating_its_translations(capsys):
     assert "tok:13a" in one["bleu"]["signature"]
 
 
+def test_the_mean_of_checkpoints_is_a_model(capsys):
+    parts = [f"run/checkpoints/step-{step:08d}" for step in (4, 8, 12)]
+    assert run(["average", *parts, "--output", "mean"]) == 0
+    assert capsys.readouterr().out == f"mean: the mean of {', '.join(parts)}\n"
+    assert {path.name for path in Path("mean").iterdir()} == {
+        "model.safetensors", "config.toml", "tokenizer.model", "manifest.json",
+    }  # fmt: skip
+    assert "already exists" in refused(["average", *parts, "--output", "mean"], capsys)
+    assert "the only model named" in refused(["average", "run", "--output", "other"], capsys)
+    assert run(["translate", "mean", "--input", "test.zh", "--output", "mean.en"]) == 0
+    assert Path("mean.en").read_text(encoding="utf-8").count("\n") == 20
+
+
 def test_a_missing_file_is_named(capsys):
     for words in (
         ["train-tokenizer", "missing.txt", "--vocab-size", "500", "--output", "new.model"],
@@ -131,6 +144,7 @@ def test_a_missing_file_is_named(capsys):
         ["train", "missing.toml"],
         ["translate", "run", "--input", "missing.txt", "--output", "new.txt"],
         ["translate", "missing"],
+        ["average", "run", "missing", "--output", "new"],
         ["eval", "--hypotheses", "missing.txt", "--reference", "test.en"],
     ):
         assert "missing" in refused(words, capsys)

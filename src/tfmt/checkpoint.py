@@ -14,10 +14,7 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import os
-import re
-import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -33,12 +30,10 @@ from tfmt import __version__
 from tfmt.config import RunConfig, load_config, save_config
 from tfmt.corpus.batches import Cursor
 from tfmt.corpus.tokenizer import Tokenizer
-from tfmt.errors import ConfigError, DataError, ModelError
-from tfmt.files import check_room, clear_left_over, read_json, sha256, whole_folder
+from tfmt.errors import ConfigError, ModelError
+from tfmt.files import check_room, read_json, sha256, whole_folder
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.units import START, Position
-
-logger = logging.getLogger(__name__)
 
 FORMAT = 1  # of the folder; raised when an older tfmt could misread it
 SMALL_FILES = 4 << 20  # bytes, at most: tokenizer, configuration, manifest, headers
@@ -53,6 +48,14 @@ class LoadedModel:
 
 
 @dataclass(frozen=True)
+class Scored:
+    """A validation by train.best_by: higher is better."""
+
+    score: float
+    step: int
+
+
+@dataclass(frozen=True)
 class TrainState:
     """Where a training stands between two updates, weights, optimizer and random state aside."""
 
@@ -62,6 +65,7 @@ class TrainState:
     seconds: float = 0.0  # of training
     best: float | None = None  # validation score by train.best_by, higher is better
     best_step: int = 0
+    ranked: tuple[Scored, ...] = ()  # the best checkpoints by that score, best first
     num_worse: int = 0  # validations since
     validated: Position = START  # of the newest validation
     saved: Position = START  # of the newest checkpoint
@@ -102,7 +106,7 @@ def save_checkpoint(
     ema: Transformer | None = None,
     regular: bool = True,
 ) -> None:
-    """Write a model folder with all that continuing needs, whole or not at all; see `regular_checkpoints`.
+    """Write a model folder with all that continuing needs, whole or not at all; see `retention.regular_checkpoints`.
 
     `model` is the one that trains; where there is a moving average of it, `ema`, that is the model of the folder.
     """
@@ -136,7 +140,7 @@ def load_model(path: Path, *, device: torch.device | str = "cpu") -> LoadedModel
 
 def load_weights(model: Transformer, file: Path) -> None:
     """Copy the weights in a file into `model`; raises ModelError when names or shapes differ."""
-    weights = _load_tensors(file)
+    weights = load_tensors(file)
     parameters = dict(model.named_parameters())
     missing, extra = sorted(parameters.keys() - weights.keys()), sorted(weights.keys() - parameters.keys())
     if missing or extra:
@@ -163,12 +167,17 @@ def load_state(
     else:
         load_weights(ema, folder / "model.safetensors")
         load_weights(model, folder / "state/weights.safetensors")
-    _restore_optimizers(model, optimizers, _load_tensors(folder / "state/optimizer.safetensors"))
-    _restore_random_state(_load_tensors(folder / "state/random.safetensors"), model.device)
+    _restore_optimizers(model, optimizers, load_tensors(folder / "state/optimizer.safetensors"))
+    _restore_random_state(load_tensors(folder / "state/random.safetensors"), model.device)
     values = read_json(folder / "state/train.json")
     try:
-        positions = {name: Position(**values[name]) for name in ("validated", "saved")}
-        return TrainState(**(values | positions | {"cursor": Cursor(**values["cursor"])}))
+        nested = {
+            "cursor": Cursor(**values["cursor"]),
+            "ranked": tuple(Scored(**scored) for scored in values["ranked"]),
+            "validated": Position(**values["validated"]),
+            "saved": Position(**values["saved"]),
+        }
+        return TrainState(**(values | nested))
     except (KeyError, TypeError) as error:
         raise ModelError(
             f"{folder}/state/train.json: saved by another version of tfmt; go on with that one, "
@@ -212,95 +221,8 @@ def checkpoints(run: Path) -> list[Path]:
     return sorted((run / "checkpoints").glob("step-*[0-9]"))
 
 
-def regular_checkpoints(run: Path) -> list[Path]:
-    """Those that were due by `save_every`, not for a stop or a best score: what a run never stopped would hold too."""
-    return [folder for folder in checkpoints(run) if _is_regular(folder)]
-
-
-def _is_regular(folder: Path) -> bool:
-    try:
-        return read_json(folder / "manifest.json").get("regular") is True
-    except DataError:
-        return False
-
-
 def checkpoint_folder(run: Path, step: int) -> Path:
     return run / "checkpoints" / f"step-{step:08d}"
-
-
-def newest_whole_checkpoint(run: Path) -> Path | None:
-    """The newest checkpoint that is as it was written, None before the first; raises ModelError if all are damaged."""
-    folders = checkpoints(run)
-    for folder in reversed(folders):
-        if is_whole(folder):
-            return folder
-    if folders:
-        raise ModelError(f"{run}: all its checkpoints are damaged; --overwrite starts anew")
-    return None
-
-
-def is_whole(folder: Path) -> bool:
-    """Whether every file is as it was written; a warning names what is not."""
-    try:
-        verify(folder)
-    except ModelError as error:
-        logger.warning(f"{error}; this checkpoint is passed over")
-        return False
-    return True
-
-
-def link(run: Path, name: str, folder: Path) -> None:
-    """Point the run's link `best` or `last` at one of its checkpoints, in one step."""
-    beside = run / f".{name}.partial"
-    beside.unlink(missing_ok=True)
-    beside.symlink_to(Path("checkpoints") / folder.name)
-    beside.replace(run / name)
-
-
-def prune(run: Path, keep: int) -> None:
-    """Delete all but the newest `keep` regular checkpoints and those that `best` and `last` point at."""
-    linked = {(run / name).resolve() for name in ("best", "last")}
-    kept = regular_checkpoints(run)[-keep:]
-    for folder in checkpoints(run):
-        if folder not in kept and folder.resolve() not in linked:
-            _delete(folder)
-
-
-def prune_averages(run: Path, newest: Path) -> None:
-    """Delete the averages of earlier ends, but for the one that `best` points at."""
-    for folder in (run / "checkpoints").glob("average-*[0-9]"):
-        if folder != newest and folder.resolve() != (run / "best").resolve():
-            _delete(folder)
-
-
-def clear_left_overs(run: Path) -> None:
-    """Undo what a kill left half done among the checkpoints; only for the process that has locked the run."""
-    for left_over in (run / "checkpoints").glob(".*"):
-        name = re.fullmatch(r"\.((?:step|average)-\d+)\..*\.?(?:partial|aside)", left_over.name)
-        if name:
-            clear_left_over(left_over, run / "checkpoints" / name[1])
-
-
-def _delete(folder: Path) -> None:
-    # renamed first: a kill while deleting leaves no half folder that looks like a checkpoint
-    doomed = folder.with_name(f".{folder.name}.doomed.partial")
-    folder.rename(doomed)
-    shutil.rmtree(doomed)
-
-
-def average_weights(model: Transformer, folders: Sequence[Path]) -> None:
-    """Set `model`'s weights to the mean of those in model folders (computed in float64)."""
-    mean: dict[str, Tensor] = {}
-    for folder in folders:
-        verify(folder, MODEL_FILES)
-        for name, weight in _load_tensors(folder / "model.safetensors").items():
-            share = weight.double() / len(folders)
-            mean[name] = mean[name] + share if name in mean else share
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name not in mean or mean[name].shape != parameter.shape:
-                raise ModelError(f"{folders[0]}: cannot be averaged: {name} does not fit the model")
-            parameter.copy_(mean[name])
 
 
 def _weights(model: nn.Module) -> dict[str, Tensor]:
@@ -351,7 +273,8 @@ def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
         raise
 
 
-def _load_tensors(path: Path) -> dict[str, Tensor]:
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file; raises ModelError when it is none."""
     try:
         return safetensors.torch.load_file(path)
     except (safetensors.SafetensorError, OSError) as error:

@@ -211,18 +211,19 @@ class TrainConfig(_Section):
     validate_every: Interval = Field(
         default=Amount(1000, "updates"), description="between two validations; 0: only at the end"
     )
-    best_by: Literal["bleu", "chrf", "ppl"] = Field(
-        default="bleu", description="what of a validation decides which checkpoint is the best"
+    best_by: Literal["bleu", "chrf", "ppl", "loss"] = Field(
+        default="bleu",
+        description="which figure of a validation decides what is best; loss is with label smoothing, ppl without",
     )
     patience: int = Field(
         default=0, ge=0, description="validations in a row without a new best after which training ends; 0: never"
     )
     save_every: PositiveInterval = Field(default=Amount(1000, "updates"), description="between two checkpoints")
-    keep: int = Field(
-        default=5, ge=1, description="newest checkpoints due by save_every that are kept, besides the best"
-    )
-    average: int = Field(
-        default=5, ge=0, description="newest checkpoints averaged into one model at the end; 0 or 1: none"
+    keep: int = Field(default=5, ge=1, description="newest checkpoints due by save_every that are kept")
+    keep_best: int = Field(default=1, ge=1, description="best checkpoints by best_by that are kept besides")
+    average: int = Field(default=5, ge=0, description="checkpoints averaged into one model at the end; 0 or 1: none")
+    average_of: Literal["last", "best"] = Field(
+        default="last", description="which checkpoints are averaged: the newest due by save_every, or the best"
     )
 
     @property
@@ -259,8 +260,9 @@ class TrainConfig(_Section):
             raise ValueError(
                 f'learning_rate "paper" is for Adam and its like; for "{self.optimizer}" set a number, such as {usual}'
             )
-        if self.average > self.keep:
-            raise ValueError(f"average {self.average} is more than keep {self.keep}; raise keep to {self.average}")
+        key, kept = ("keep", self.keep) if self.average_of == "last" else ("keep_best", self.keep_best)
+        if self.average > kept:
+            raise ValueError(f"average {self.average} is more than {key} {kept}; raise {key} to {self.average}")
         return self
 
 
@@ -298,6 +300,29 @@ class RunConfig(_Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _can_tell_the_best(self) -> RunConfig:
+        if not self.data.valid_source:
+            for key, needs in {
+                "patience": self.train.patience > 0,
+                "average_of": self.train.average > 1 and self.train.average_of == "best",
+            }.items():
+                if needs:
+                    raise ValueError(f"train.{key} needs validations; set data.valid_source and data.valid_target")
+        return self
+
+
+# what may differ when a stopped run goes on: it touches neither the updates already made nor the order of those to come
+# (data.train is another name for the same pairs, or is refused for its fingerprint; see run_folder.py for max_steps)
+MAY_CHANGE = {
+    "data.train", "data.valid_source", "data.valid_target",
+    "train.max_steps", "train.max_epochs", "train.max_tokens", "train.max_minutes", "train.patience", "train.best_by",
+    "train.log_every", "train.validate_every", "train.save_every", "train.keep", "train.keep_best", "train.average",
+    "train.average_of", "decode.beam", "decode.length_penalty", "decode.length_penalty_alpha",
+    "decode.max_length_ratio", "decode.max_length_offset",
+}  # fmt: skip
+Differences = dict[str, tuple[object, object]]  # by dotted key: the value before, and the one now
+
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
     """Read a TOML file, apply `section.key=value` overrides, check everything; raises ConfigError."""
@@ -318,20 +343,21 @@ def save_config(config: RunConfig, path: Path) -> None:
     path.write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
 
 
-def differences(old: RunConfig, new: RunConfig) -> dict[str, tuple[object, object]]:
+def differences(old: RunConfig, new: RunConfig) -> Differences:
     """Dotted keys whose values differ, with both values."""
     old_values, new_values = dict(_flatten(old.model_dump())), dict(_flatten(new.model_dump()))
     return {key: (old_values[key], new_values[key]) for key in old_values if old_values[key] != new_values[key]}
 
 
 def describe() -> str:
-    """The Markdown table of every key, its default, its bounds or choices, and what it means."""
-    rows = ["| key | default | allowed | meaning |", "|---|---|---|---|"]
+    """The Markdown table of every key, its default, its bounds or choices, if it may change, and what it means."""
+    rows = ["| key | default | allowed | may change | meaning |", "|---|---|---|---|---|"]
     for key, field in _fields(RunConfig):
         default = field.get_default(call_default_factory=True)
         # JSON is the same as TOML for the kinds of value used here
         shown = json.dumps(default.written() if isinstance(default, Amount) else default)
-        rows.append(f"| `{key}` | `{shown}` | {_allowed(field)} | {field.description} |")
+        may_change = "yes" if key in MAY_CHANGE else ""
+        rows.append(f"| `{key}` | `{shown}` | {_allowed(field)} | {may_change} | {field.description} |")
     return "\n".join(rows) + "\n"
 
 
@@ -358,7 +384,7 @@ def _validate(values: dict[str, Any], path: Path, text: str, overrides: Sequence
         first = error.errors()[0]
         key = _key_at(first["loc"])
         set_keys = [override.partition("=")[0].strip() for override in overrides]
-        line = _line_of(text, key)
+        line = _line_of(text, key) if key else None
         if key in set_keys or (not line and any(name.startswith(f"{key}.") for name in set_keys)):
             where = f"--set {key}"
         else:

@@ -26,6 +26,7 @@ from tfmt.decode.translator import Translator
 from tfmt.errors import ConfigError, DataError, DiskFull, Interrupted, ModelError, TfmtError, TrainingError
 from tfmt.evaluate.scores import bleu
 from tfmt.files import read_lines
+from tfmt.train import retention
 from tfmt.train.interrupt import Stop, signals_as_wish
 from tfmt.train.trainer import Trainer, train
 from tfmt.train.validate import Validation, Validator
@@ -37,6 +38,7 @@ import torch
 from pathlib import Path
 from tfmt.config import load_config
 from tfmt.runlog import PlainView
+from tfmt.train import retention
 from tfmt.train.interrupt import Stop, signals_as_wish
 from tfmt.train.trainer import Trainer, train
 from tfmt.train.validate import Validation, Validator
@@ -124,7 +126,7 @@ def test_intervals_with_units_fall_on_the_same_updates_after_a_stop(tmp_path, pr
             with pytest.raises(Interrupted):
                 run_training(cfg, tmp_path / "hit")
     run_training(cfg, tmp_path / "hit")
-    regular = [[f.name for f in checkpoint.regular_checkpoints(tmp_path / run)] for run in ("straight", "hit")]
+    regular = [[f.name for f in retention.regular_checkpoints(tmp_path / run)] for run in ("straight", "hit")]
     assert regular[0] == regular[1]
     assert len(regular[0]) == 16  # 40 updates are 5 epochs
     validations = [[e["step"] for e in events(tmp_path / run, "validate")] for run in ("straight", "hit")]
@@ -246,9 +248,21 @@ def test_another_configuration_is_refused_and_the_difference_named(tmp_path, pre
     with pytest.raises(ConfigError, match=r"train\.warmup_steps was 10, now 11"):
         run_training(config(prepared, max_steps=2, warmup_steps=11), tmp_path / "run")
     run_training(config(prepared, max_steps=3), tmp_path / "run")  # limits may change
+    assert "; train.max_steps was 2, now 3" in events(tmp_path / "run", "resume")[0]["message"]
+    assert events(tmp_path / "run", "resume")[0]["changed"] == {"train.max_steps": [2, 3]}
     assert (tmp_path / "run/last").resolve().name == "step-00000003"
     run_training(config(prepared, max_steps=2, warmup_steps=11), tmp_path / "run", overwrite=True)
     assert (tmp_path / "run/last").resolve().name == "step-00000002"
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_the_end_of_a_falling_rate_cannot_change(tmp_path, prepared, schedule):
+    run_training(config(prepared, max_steps=20, schedule=schedule, max_epochs="0.2e"), tmp_path / "run")
+    with pytest.raises(
+        ConfigError, match=r"train\.max_steps was 20, now 30; undo that.*marks the keys that may change"
+    ):
+        run_training(config(prepared, max_steps=30, schedule=schedule), tmp_path / "run")
+    run_training(config(prepared, max_steps=20, schedule=schedule, max_epochs="0.4e"), tmp_path / "run")
 
 
 def test_a_folder_that_is_no_run_is_left_alone(tmp_path, prepared):
@@ -345,7 +359,7 @@ def test_a_run_gone_on_never_takes_a_worse_model_for_its_best(tmp_path, prepared
 
 def test_the_best_link_is_mended_when_a_kill_came_before_it(tmp_path, prepared, toy, monkeypatch):
     fake_validations(monkeypatch, [10.0, 20.0, 15.0])
-    link = checkpoint.link
+    link = retention.link
 
     def killed_at_twenty(run, name, folder):
         if (name, folder.name) == ("best", "step-00000020"):
@@ -353,7 +367,7 @@ def test_the_best_link_is_mended_when_a_kill_came_before_it(tmp_path, prepared, 
         link(run, name, folder)
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "link", killed_at_twenty)
+        patch.setattr(retention, "link", killed_at_twenty)
         with pytest.raises(KeyboardInterrupt):
             run_training(config(prepared, toy, max_steps=30), tmp_path / "run")
     assert (tmp_path / "run/best").resolve().name == "step-00000010"
@@ -374,7 +388,7 @@ def test_another_validation_text_begins_the_best_anew(tmp_path, prepared, toy, m
 def test_checkpoints_saved_under_another_save_every_stay_regular(tmp_path, prepared):
     run_training(config(prepared, max_steps=30), tmp_path / "run")
     run_training(config(prepared, max_steps=40, save_every=15), tmp_path / "run")
-    assert [int(f.name[5:]) for f in checkpoint.regular_checkpoints(tmp_path / "run")] == [10, 20, 30]
+    assert [int(f.name[5:]) for f in retention.regular_checkpoints(tmp_path / "run")] == [10, 20, 30]
 
 
 def test_overwriting_that_was_killed_can_be_done_again(tmp_path, prepared, monkeypatch):
@@ -570,7 +584,7 @@ def test_other_threads_are_noticed(tmp_path, prepared, caplog):
 
 
 def test_patience_ends_training_whatever_the_schedule(tmp_path, prepared, toy, monkeypatch):
-    for schedule in ("inverse_sqrt", "linear"):
+    for schedule in ("inverse_sqrt", "linear", "cosine", "constant"):
         with monkeypatch.context() as patch:
             fake_validations(patch, [10.0, 10.0])  # not better is worse
             run_training(config(prepared, toy, patience=1, schedule=schedule), tmp_path / schedule)
@@ -578,6 +592,14 @@ def test_patience_ends_training_whatever_the_schedule(tmp_path, prepared, toy, m
         assert summary["step"] == 20
         assert "patience 1 reached: bleu has not been better since update 10" in summary["reason"]
         assert (tmp_path / schedule / "last").resolve().name == "step-00000020"
+
+
+def test_a_model_that_stands_still_ends_at_its_second_validation(tmp_path, prepared, toy):
+    for best_by in ("bleu", "chrf", "ppl", "loss"):
+        cfg = config(prepared, toy, patience=1, learning_rate=1e-30, validate_every=1, best_by=best_by)
+        run_training(cfg, tmp_path / best_by)
+        summary = json.loads((tmp_path / best_by / "finished.json").read_text())
+        assert (summary["step"], summary["best"]) == (2, "step-00000001")
 
 
 def test_patience_is_kept_over_a_stop(tmp_path, prepared, toy, monkeypatch):
@@ -599,17 +621,17 @@ def test_patience_is_kept_over_a_stop(tmp_path, prepared, toy, monkeypatch):
     assert (tmp_path / "run/best").resolve().name == "step-00000010"
 
 
-@pytest.mark.parametrize("best_by", ["bleu", "chrf", "ppl"])
+@pytest.mark.parametrize("best_by", ["bleu", "chrf", "ppl", "loss"])
 def test_the_best_is_by_the_score_asked_for(tmp_path, prepared, toy, monkeypatch, best_by):
     found = iter(
         [
-            Validation(2.0, 1.5, ppl=5.0, bleu=30.0, chrf=40.0, signature="fake", samples=[]),
+            Validation(1.9, 1.5, ppl=5.0, bleu=30.0, chrf=40.0, signature="fake", samples=[]),
             Validation(2.0, 1.5, ppl=6.0, bleu=20.0, chrf=50.0, signature="fake", samples=[]),
             Validation(2.0, 1.5, ppl=4.0, bleu=10.0, chrf=30.0, signature="fake", samples=[]),
         ]
     )
     monkeypatch.setattr(Validator, "__call__", lambda *args: next(found))
     run_training(config(prepared, toy, best_by=best_by, max_steps=30), tmp_path / "run")
-    step, score = {"bleu": (10, 30.0), "chrf": (20, 50.0), "ppl": (30, 4.0)}[best_by]
+    step, score = {"bleu": (10, 30.0), "chrf": (20, 50.0), "ppl": (30, 4.0), "loss": (10, 1.9)}[best_by]
     assert (tmp_path / "run/best").resolve().name == f"step-{step:08d}"
     assert json.loads((tmp_path / "run/finished.json").read_text())["best_score"] == score

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from tfmt import __version__
+from tfmt.cli.average import average
 from tfmt.cli.demo import demo
 from tfmt.cli.eval import evaluate
 from tfmt.cli.prepare import prepare
@@ -36,6 +37,7 @@ app.command("prepare")(prepare)
 app.command("train")(train)
 app.command("translate")(translate)
 app.command("eval")(evaluate)
+app.command("average")(average)
 
 
 def _print_version(wanted: bool) -> None:

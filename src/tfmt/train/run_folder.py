@@ -9,27 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tfmt import checkpoint
-from tfmt.config import RunConfig, differences, load_config, save_config
+from tfmt.config import MAY_CHANGE, Differences, RunConfig, differences, load_config, save_config
 from tfmt.errors import ConfigError, DataError, TfmtError
 from tfmt.files import check_output, whole_file
+from tfmt.train import retention
 
 LOCK = ".lock"
 OWN_FILES = {"config.toml", "checkpoints", "log.jsonl", "best", "last", "finished.json"}
-# what may differ when a stopped run goes on: it touches neither the updates already made nor the order of those to come
-# (data.train is another name for the same pairs, or is refused for its fingerprint)
-MAY_CHANGE = {
-    "data.train", "data.valid_source", "data.valid_target",
-    "train.max_steps", "train.max_epochs", "train.max_tokens", "train.max_minutes", "train.patience", "train.best_by",
-    "train.log_every", "train.validate_every", "train.save_every", "train.keep", "train.average",
-    "decode.beam", "decode.length_penalty", "decode.length_penalty_alpha",
-    "decode.max_length_ratio", "decode.max_length_offset",
-}  # fmt: skip
 
 
 @contextmanager
-def own_run(run: Path, cfg: RunConfig, *, overwrite: bool) -> Iterator[None]:
-    """Make or take the run folder, alone; raises when it belongs to something else or to another process."""
+def own_run(run: Path, cfg: RunConfig, *, overwrite: bool) -> Iterator[Differences]:
+    """Make or take the run folder, alone; raises when it belongs to something else or to another process.
+
+    Yields what has changed in the configuration since the run was last started.
+    """
     if not run.exists():
         check_output(run, overwrite=False)
     is_run = _check_is_run(run, overwrite=overwrite)
@@ -40,20 +34,21 @@ def own_run(run: Path, cfg: RunConfig, *, overwrite: bool) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise TfmtError(f"{run}: another tfmt trains here; wait for it, or choose another --output") from error
+        changed: Differences = {}
         try:
             if is_run and overwrite:
                 _empty(run)
             elif is_run:
-                _check_same(load_config(run / "config.toml"), cfg, run)
+                changed = _check_changes(load_config(run / "config.toml"), cfg, run)
             (run / "checkpoints").mkdir(exist_ok=True)
-            checkpoint.clear_left_overs(run)
+            retention.clear_left_overs(run)
             with whole_file(run / "config.toml", overwrite=True) as beside:
                 save_config(cfg, beside)
         except BaseException:
             if is_new:
                 shutil.rmtree(run)
             raise
-        yield
+        yield changed
 
 
 def _check_is_run(run: Path, *, overwrite: bool) -> bool:
@@ -86,13 +81,19 @@ def _empty(run: Path) -> None:
     (run / "checkpoints").rmdir()
 
 
-def _check_same(old: RunConfig, new: RunConfig, run: Path) -> None:
-    changed = {key: values for key, values in differences(old, new).items() if key not in MAY_CHANGE}
-    if new.train.falls_to_an_end and old.train.max_steps != new.train.max_steps:
-        changed["train.max_steps"] = (old.train.max_steps, new.train.max_steps)  # it shapes the rate
-    if changed:
-        shown = ", ".join(f"{key} was {before!r}, now {after!r}" for key, (before, after) in changed.items())
+def _check_changes(old: RunConfig, new: RunConfig, run: Path) -> Differences:
+    """What differs; raises ConfigError where that touches the updates already made or the order of those to come."""
+    changed = differences(old, new)
+    refused = {key: values for key, values in changed.items() if key not in MAY_CHANGE}
+    if new.train.falls_to_an_end and "train.max_steps" in changed:
+        refused["train.max_steps"] = changed["train.max_steps"]  # it shapes the rate
+    if refused:
         raise ConfigError(
-            f"{run}: was started with another configuration: {shown}; "
-            "undo that, choose another --output, or pass --overwrite to start anew"
+            f"{run}: was started with another configuration: {as_words(refused)}; undo that, choose another --output, "
+            "or pass --overwrite to start anew (docs/configuration.md marks the keys that may change)"
         )
+    return changed
+
+
+def as_words(changed: Differences) -> str:
+    return ", ".join(f"{key} was {before!r}, now {after!r}" for key, (before, after) in changed.items())

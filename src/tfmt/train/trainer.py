@@ -18,8 +18,8 @@ from typing import Any
 import torch
 
 from tfmt import checkpoint
-from tfmt.checkpoint import TrainState
-from tfmt.config import RunConfig
+from tfmt.checkpoint import Scored, TrainState
+from tfmt.config import Differences, RunConfig
 from tfmt.corpus.batches import Corpus, Cursor, Update, open_prepared, prepared_tokenizer, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.device import keep_freed_memory, pick_device, pick_precision, set_threads
@@ -27,18 +27,21 @@ from tfmt.errors import ConfigError, DataError, Interrupted, TrainingError
 from tfmt.files import read_json, whole_file
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog import RunLog, View
+from tfmt.train import retention
+from tfmt.train.averaging import average_weights
 from tfmt.train.ema import MovingAverage
 from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
 from tfmt.train.learner import Learner, Measured
 from tfmt.train.limits import progress, warn_of_rates, why_end
 from tfmt.train.meter import Meter
-from tfmt.train.run_folder import own_run
+from tfmt.train.run_folder import as_words, own_run
 from tfmt.train.schedule import lr_at
 from tfmt.train.validate import Validation, Validator
 from tfmt.units import START, is_due
 
 logger = logging.getLogger(__name__)
 
+NAMES = {"bleu": "BLEU", "chrf": "chrF", "ppl": "perplexity", "loss": "loss"}  # of best_by's choices
 SUMMARY_KEYS = {"reason", "step", "minutes", "best_by", "best_score", "best"}  # of finished.json, those read again
 
 
@@ -55,11 +58,15 @@ def train(
     tokenizer = Tokenizer.load(prepared_tokenizer(folders))
     corpus = open_prepared(folders, tokenizer.vocab_size)
     validator = Validator(cfg, tokenizer) if cfg.data.valid_source else None
-    with own_run(run, cfg, overwrite=overwrite), RunLog(run / "log.jsonl", view) as log, signals_as_wish() as stop:
+    with (
+        own_run(run, cfg, overwrite=overwrite) as changed,
+        RunLog(run / "log.jsonl", view) as log,
+        signals_as_wish() as stop,
+    ):
         trainer = Trainer(
             cfg, run, corpus=corpus, tokenizer=tokenizer, validator=validator, device=where, log=log, stop=stop
         )
-        trainer.run()
+        trainer.run(changed)
 
 
 class Trainer:
@@ -103,7 +110,7 @@ class Trainer:
         """The model that is validated and saved for use: the one that trains, or the moving average of its weights."""
         return self.ema.model if self.ema else self.model
 
-    def run(self) -> None:
+    def run(self, changed: Differences) -> None:
         """Update, log, validate, save, until a limit is reached; raises Interrupted when a signal has come."""
         cfg = self.cfg.train
         self._continue()
@@ -111,7 +118,7 @@ class Trainer:
         if reason and self._summary().get("step") == self.state.step:
             self.log.event("end", step=self.state.step, message=self._finished_message())
             return
-        self._announce()
+        self._announce(changed)
         updates = updates_from(
             self.corpus,
             self.state.cursor,
@@ -153,9 +160,10 @@ class Trainer:
         if self.validator is None or not (wanted or is_due(every, state.validated, state.position)):
             return False
         is_best = self._validate(self.validator)
-        if is_best:
-            self._save(is_best=True)
-        return is_best
+        is_kept = any(scored.step == state.step for scored in self.state.ranked)
+        if is_kept:
+            self._save(is_best=is_best)
+        return is_kept
 
     def _advance(self, updates: Iterator[tuple[Cursor, Update]]) -> None:
         """Make one update and move the state past it."""
@@ -180,7 +188,7 @@ class Trainer:
 
     def _continue(self) -> None:
         """Go back to the newest whole checkpoint, where there is one."""
-        folder = checkpoint.newest_whole_checkpoint(self.folder)
+        folder = retention.newest_whole_checkpoint(self.folder)
         if folder is None:
             return
         saved = Tokenizer.load(folder / "tokenizer.model")
@@ -202,17 +210,18 @@ class Trainer:
                 f"the run was on {state.machine} and is now on {self.state.machine}: its sums are rounded differently "
                 "from here on"
             )
-        checkpoint.link(self.folder, "last", folder)
+        retention.link(self.folder, "last", folder)
         best, best_step = self._settle_best(state)
         self.state = replace(
             state,
             best=best,
             best_step=best_step,
+            ranked=() if best is None else state.ranked,
             num_worse=0 if best is None else state.num_worse,
             validation=self.state.validation,
             machine=self.state.machine,
         )
-        checkpoint.prune(self.folder, self.cfg.train.keep)
+        self._prune()
 
     def _settle_best(self, state: TrainState) -> tuple[float | None, int]:
         """Score and step of the best so far, and the link `best` to match, whatever a kill has left."""
@@ -224,12 +233,12 @@ class Trainer:
             return None, 0
         average = self._summary().get("best_score")
         if average is not None and link.resolve().name.startswith("average-") and link.exists():
-            return (-average if self.cfg.train.best_by == "ppl" else average), state.best_step
+            return (-average if self.cfg.train.best_by in ("ppl", "loss") else average), state.best_step
         if state.best_step and checkpoint.checkpoint_folder(self.folder, state.best_step).exists():
-            checkpoint.link(self.folder, "best", checkpoint.checkpoint_folder(self.folder, state.best_step))
+            retention.link(self.folder, "best", checkpoint.checkpoint_folder(self.folder, state.best_step))
         return state.best, state.best_step
 
-    def _announce(self) -> None:
+    def _announce(self, changed: Differences) -> None:
         step = self.state.step
         how = f"going on after update {step:,}" if step else "starting"
         self.log.event(
@@ -240,9 +249,11 @@ class Trainer:
             threads=torch.get_num_threads(),
             parameters=num_parameters(self.model),
             pairs=len(self.corpus),
+            changed=changed,
             message=(
                 f"{how}: {num_parameters(self.model):,} parameters, {len(self.corpus):,} pairs, "
                 f"on {self.device} in {self.precision}, {torch.get_num_threads()} threads"
+                + (f"; {as_words(changed)}" if changed else "")
             ),
         )
 
@@ -282,10 +293,10 @@ class Trainer:
         self._spend(time.perf_counter() - started)
         score, state = self._score(found), self.state
         is_best = state.best is None or score > state.best
+        ranked = retention.rank(state.ranked, Scored(score, state.step), self.cfg.train.keep_best)
+        self.state = replace(state, ranked=ranked, num_worse=state.num_worse + 1, validated=state.position)
         if is_best:
-            self.state = replace(state, best=score, best_step=state.step, num_worse=0, validated=state.position)
-        else:
-            self.state = replace(state, num_worse=state.num_worse + 1, validated=state.position)
+            self.state = replace(self.state, best=score, best_step=state.step, num_worse=0)
         self._log_validation(found, is_best=is_best, averaged=0)
         return is_best
 
@@ -298,6 +309,8 @@ class Trainer:
                 return found.chrf
             case "ppl":
                 return -found.ppl
+            case "loss":
+                return -found.loss
 
     def _log_validation(self, found: Validation, *, is_best: bool, averaged: int) -> None:
         self.log.event("validate", step=self.state.step, **asdict(found), is_best=is_best, averaged=averaged)
@@ -319,11 +332,15 @@ class Trainer:
             regular=regular,
         )
         self.state = state
-        checkpoint.link(self.folder, "last", folder)
+        retention.link(self.folder, "last", folder)
         if is_best:
-            checkpoint.link(self.folder, "best", folder)
-        checkpoint.prune(self.folder, self.cfg.train.keep)
+            retention.link(self.folder, "best", folder)
+        self._prune()
         self._spend(time.perf_counter() - started)
+
+    def _prune(self) -> None:
+        cfg = self.cfg.train
+        retention.prune(self.folder, cfg.keep, self.state.ranked[: cfg.keep_best])
 
     def _check_numbers(self) -> None:
         """Raise rather than save, log or translate with what is no finite number."""
@@ -367,13 +384,15 @@ class Trainer:
 
     def _average(self) -> list[str]:
         cfg = self.cfg.train
-        newest = checkpoint.checkpoint_folder(self.folder, self.state.step)
-        candidates = {*checkpoint.regular_checkpoints(self.folder), newest}
-        whole = filter(checkpoint.is_whole, sorted(candidates, reverse=True))
-        folders = sorted(islice(whole, cfg.average))
+        if cfg.average_of == "best":
+            candidates = [checkpoint.checkpoint_folder(self.folder, scored.step) for scored in self.state.ranked]
+        else:
+            newest = checkpoint.checkpoint_folder(self.folder, self.state.step)
+            candidates = sorted({*retention.regular_checkpoints(self.folder), newest}, reverse=True)
+        folders = sorted(islice(filter(retention.is_whole, candidates), cfg.average))
         if len(folders) < 2:
             return []
-        checkpoint.average_weights(self.model, folders)
+        average_weights(self.model, folders)
         with self.stop.breakable():
             found = self.validator(self.model) if self.validator else None
         is_best = found is None or self.state.best is None or self._score(found) > self.state.best
@@ -384,13 +403,13 @@ class Trainer:
         average = self.folder / "checkpoints" / f"average-{self.state.step:08d}"
         checkpoint.save_model(average, self.model, self.cfg, self.tokenizer, step=self.state.step, overwrite=True)
         if is_best:
-            checkpoint.link(self.folder, "best", average)
-        checkpoint.prune_averages(self.folder, average)
+            retention.link(self.folder, "best", average)
+        retention.prune_averages(self.folder, average)
         return [folder.name for folder in folders]
 
     def _finished_message(self) -> str:
         summary = self._summary()
-        score, name = summary["best_score"], {"bleu": "BLEU", "chrf": "chrF", "ppl": "perplexity"}[summary["best_by"]]
+        score, name = summary["best_score"], NAMES[summary["best_by"]]
         best = f"; best validation {name} {score:.2f}" if score is not None else ""
         return (
             f"finished: {summary['reason']}, {summary['step']:,} updates in {summary['minutes']:.1f} minutes{best}; "
