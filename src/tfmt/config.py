@@ -184,6 +184,11 @@ class TrainConfig(_Section):
         ge=0,
         description="R-Drop's alpha: weight of the divergence of two passes that differ by dropout; 0: one pass",
     )
+    freeze: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="parts that stay as they are, with all in them: source_embedding, encoder, decoder.0, ...",
+    )
     optimizer: Literal["adam", "adamw", "radam", "nadam", "adafactor", "sgd", "muon"] = Field(
         default="adam", description="how gradients become steps; docs/configuration.md says what each one reads"
     )

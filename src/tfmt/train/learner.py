@@ -90,7 +90,11 @@ def _working_copy(model: Transformer) -> Transformer:
     work = copy.deepcopy(model, memo=dict(shared))
     for module in work.modules():
         if isinstance(module, nn.Linear) and module is not work.head:
-            module.weight = nn.Parameter(module.weight.detach().bfloat16())
+            module.weight = _in_bf16(module.weight)
             if module.bias is not None:
-                module.bias = nn.Parameter(module.bias.detach().bfloat16())
+                module.bias = _in_bf16(module.bias)
     return work
+
+
+def _in_bf16(weight: Tensor) -> nn.Parameter:
+    return nn.Parameter(weight.detach().bfloat16(), requires_grad=weight.requires_grad)

@@ -10,7 +10,7 @@ from tfmt.errors import ConfigError
 
 
 def make_optimizers(model: nn.Module, cfg: TrainConfig) -> list[torch.optim.Optimizer]:
-    """Those that together step all parameters; one, but for muon, which has matrices only and leaves Adam the rest.
+    """Those that together step all parameters that are not frozen: one, or muon for matrices and Adam for the rest.
 
     All state they keep is tensors, so that checkpoints hold it exactly. Fused kernels where torch has them.
     """
@@ -18,7 +18,7 @@ def make_optimizers(model: nn.Module, cfg: TrainConfig) -> list[torch.optim.Opti
     groups = _groups(model, decay)
     match cfg.optimizer:
         case "adam":  # Kingma and Ba, 2015
-            return [torch.optim.Adam(model.parameters(), lr=0.0, betas=betas, eps=eps, fused=True)]
+            return [torch.optim.Adam(_trained(model), lr=0.0, betas=betas, eps=eps, fused=True)]
         case "adamw":  # Loshchilov and Hutter, 2019
             return [torch.optim.AdamW(groups, lr=0.0, betas=betas, eps=eps, fused=True)]
         case "radam":  # Liu et al., 2020
@@ -49,8 +49,12 @@ def _groups(model: nn.Module, weight_decay: float) -> list[dict[str, object]]:
     """Matrices of linear layers, which decay, and all the rest: biases, norms, embeddings and what is tied to them."""
     embeddings = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     matrices = {id(module.weight) for module in model.modules() if isinstance(module, nn.Linear)} - embeddings
-    parameters = list(model.parameters())
+    parameters = _trained(model)
     return [
         {"params": [p for p in parameters if id(p) in matrices], "weight_decay": weight_decay},
         {"params": [p for p in parameters if id(p) not in matrices], "weight_decay": 0.0},
     ]
+
+
+def _trained(model: nn.Module) -> list[nn.Parameter]:
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -30,6 +30,7 @@ from tfmt.runlog import RunLog, View
 from tfmt.train import retention
 from tfmt.train.averaging import average_weights
 from tfmt.train.ema import MovingAverage
+from tfmt.train.freeze import freeze, num_frozen
 from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
 from tfmt.train.learner import Learner, Measured
 from tfmt.train.limits import progress, warn_of_rates, why_end
@@ -93,6 +94,7 @@ class Trainer:
         self.precision = pick_precision(cfg.train.precision, device)
         torch.manual_seed(cfg.seed)
         self.model = Transformer(cfg.model, tokenizer.vocab_size).to(device).train()
+        freeze(self.model, cfg.train.freeze)
         self.learner = Learner(self.model, cfg.train, self.precision)
         self.ema = MovingAverage(self.model, cfg.train.ema) if cfg.train.ema else None
         self.state = TrainState(
@@ -239,7 +241,7 @@ class Trainer:
         return state.best, state.best_step
 
     def _announce(self, changed: Differences) -> None:
-        step = self.state.step
+        step, frozen = self.state.step, num_frozen(self.model)
         how = f"going on after update {step:,}" if step else "starting"
         self.log.event(
             "resume" if step else "start",
@@ -248,10 +250,12 @@ class Trainer:
             precision=self.precision,
             threads=torch.get_num_threads(),
             parameters=num_parameters(self.model),
+            frozen=frozen,
             pairs=len(self.corpus),
             changed=changed,
             message=(
-                f"{how}: {num_parameters(self.model):,} parameters, {len(self.corpus):,} pairs, "
+                f"{how}: {num_parameters(self.model):,} parameters{f' ({frozen:,} frozen)' if frozen else ''}, "
+                f"{len(self.corpus):,} pairs, "
                 f"on {self.device} in {self.precision}, {torch.get_num_threads()} threads"
                 + (f"; {as_words(changed)}" if changed else "")
             ),
