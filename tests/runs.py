@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 
 from tfmt.config import RunConfig
 from tfmt.files import read_lines
+from tfmt.train.distributed import World
 from tfmt.train.trainer import train
 
 
@@ -41,7 +42,7 @@ def config(prepared: Path, toy=None, **train_changes) -> RunConfig:
 
 
 def run_training(cfg: RunConfig, run: Path, **options) -> None:
-    train(cfg, run, view=Silent(), device="cpu", **options)
+    train(cfg, run, view=Silent(), world=World(torch.device("cpu")), **options)
 
 
 def events(run: Path, name: str) -> list[dict]:

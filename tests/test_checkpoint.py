@@ -11,7 +11,9 @@ from tfmt.checkpoint import (
     TrainState,
     find_model,
     load_model,
+    load_random,
     load_state,
+    restore_random_state,
     save_checkpoint,
     save_model,
     verify,
@@ -82,6 +84,7 @@ def test_training_goes_on_from_a_checkpoint_bit_for_bit(tmp_path, model, config,
     other = Transformer(config.model, tokenizer.vocab_size)
     other_optimizers = make_optimizers(other, config.train)
     assert load_state(tmp_path / "c", other, other_optimizers) == state
+    restore_random_state(*load_random(tmp_path / "c"), torch.device("cpu"))
     assert torch.rand(3).equal(drawn)
     train_a_little(other, other_optimizers)
     assert same_weights(model, other)

@@ -17,6 +17,7 @@ from tfmt.decode.translator import Translator
 from tfmt.model.attention import attend
 from tfmt.model.layers import Dropout
 from tfmt.model.transformer import Transformer
+from tfmt.train.distributed import World
 from tfmt.train.learner import Learner
 from tfmt.train.loss import batch_loss_sums
 from tfmt.train.optim import make_optimizers
@@ -59,7 +60,9 @@ def test_loss_and_gradients_equal_the_cpus():
 
 def test_an_update_in_bf16_is_finite_and_small():
     model = make_model().cuda()
-    Learner(model, RunConfig().train, "bf16").learn([BATCH.to(model.device)], BATCH.num_tokens, lr=1e-3)
+    Learner(model, RunConfig().train, "bf16", World(model.device)).learn(
+        [BATCH.to(model.device)], BATCH.num_tokens, lr=1e-3
+    )
     assert all(parameter.isfinite().all() for parameter in model.parameters())
 
 
@@ -76,6 +79,7 @@ def test_saving_and_going_on_keeps_optimizer_and_random_state(tmp_path: Path, to
     other = make_model(tokenizer.vocab_size).cuda()
     other_optimizers = make_optimizers(other, config.train)
     checkpoint.load_state(tmp_path / "c", other, other_optimizers)
+    checkpoint.restore_random_state(*checkpoint.load_random(tmp_path / "c"), other.device)
     assert Dropout(0.5)(torch.ones(100, device="cuda")).equal(expected)
     for one, another in zip(model.parameters(), other.parameters(), strict=True):
         assert one.equal(another)

@@ -37,6 +37,7 @@ from tfmt.units import START, Position
 
 FORMAT = 1  # of the folder; raised when an older tfmt could misread it
 SMALL_FILES = 4 << 20  # bytes, at most: tokenizer, configuration, manifest, headers
+RandomState = dict[str, Tensor]  # by kind of generator: "cpu", "cuda"
 MODEL_FILES = ("model.safetensors", "config.toml", "tokenizer.model")
 
 
@@ -104,14 +105,19 @@ def save_checkpoint(
     state: TrainState,
     optimizers: Sequence[torch.optim.Optimizer],
     ema: Transformer | None = None,
+    random: Sequence[RandomState] = (),
     regular: bool = True,
 ) -> None:
     """Write a model folder with all that continuing needs, whole or not at all; see `retention.regular_checkpoints`.
 
     `model` is the one that trains; where there is a moving average of it, `ema`, that is the model of the folder.
+    `random` holds the state of each process, by rank; by default this one is alone.
     """
     weights = _weights(ema or model)
-    beyond = {"optimizer": _optimizer_tensors(model, optimizers), "random": _random_state(model.device)}
+    beyond = {
+        "optimizer": optimizer_tensors(model, optimizers),
+        "random": _by_rank(random or [random_state(model.device)]),
+    }
     if ema is not None:
         beyond["weights"] = _weights(model)
     check_room(folder, sum(map(_num_bytes, [weights, *beyond.values()])) + SMALL_FILES)
@@ -161,14 +167,13 @@ def load_state(
     *,
     ema: Transformer | None = None,
 ) -> TrainState:
-    """Put weights, optimizers and random state back as they were when `folder` was saved."""
+    """Put weights and optimizers back as they were when `folder` was saved."""
     if ema is None:
         load_weights(model, folder / "model.safetensors")
     else:
         load_weights(ema, folder / "model.safetensors")
         load_weights(model, folder / "state/weights.safetensors")
-    _restore_optimizers(model, optimizers, load_tensors(folder / "state/optimizer.safetensors"))
-    _restore_random_state(load_tensors(folder / "state/random.safetensors"), model.device)
+    restore_optimizers(model, optimizers, load_tensors(folder / "state/optimizer.safetensors"))
     values = read_json(folder / "state/train.json")
     try:
         nested = {
@@ -183,6 +188,15 @@ def load_state(
             f"{folder}/state/train.json: saved by another version of tfmt; go on with that one, "
             "or start anew with --overwrite"
         ) from error
+
+
+def load_random(folder: Path) -> list[RandomState]:
+    """The random state of each process that trained, by rank."""
+    states: dict[int, RandomState] = {}
+    for name, tensor in load_tensors(folder / "state/random.safetensors").items():
+        rank, _, kind = name.partition(".")
+        states.setdefault(int(rank), {})[kind] = tensor
+    return [states[rank] for rank in sorted(states)]
 
 
 def find_model(path: Path) -> Path:
@@ -281,7 +295,8 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         raise ModelError(f"{path}: not a whole safetensors file ({error})") from error
 
 
-def _optimizer_tensors(model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]) -> dict[str, Tensor]:
+def optimizer_tensors(model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]) -> dict[str, Tensor]:
+    """All of the optimizers' state, by the parameter's name and its own."""
     return {
         f"{name}.{key}": value
         for name, parameter in model.named_parameters()
@@ -290,9 +305,10 @@ def _optimizer_tensors(model: nn.Module, optimizers: Sequence[torch.optim.Optimi
     }
 
 
-def _restore_optimizers(
+def restore_optimizers(
     model: nn.Module, optimizers: Sequence[torch.optim.Optimizer], tensors: Mapping[str, Tensor]
 ) -> None:
+    """Put back what `optimizer_tensors` gave."""
     saved: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for name_and_key, value in tensors.items():
         name, _, key = name_and_key.rpartition(".")
@@ -304,14 +320,19 @@ def _restore_optimizers(
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def _random_state(device: torch.device) -> dict[str, Tensor]:
+def _by_rank(random: Sequence[RandomState]) -> dict[str, Tensor]:
+    return {f"{rank}.{kind}": tensor for rank, state in enumerate(random) for kind, tensor in state.items()}
+
+
+def random_state(device: torch.device) -> RandomState:
+    """What this process's next draws follow from."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)
     return states
 
 
-def _restore_random_state(states: Mapping[str, Tensor], device: torch.device) -> None:
+def restore_random_state(states: RandomState, device: torch.device) -> None:
     torch.set_rng_state(states["cpu"])
     if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"], device)

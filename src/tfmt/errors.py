@@ -10,6 +10,8 @@ TfmtError                exit status 2: the input or the usage is at fault
 ├── DiskFull             exit status 1
 └── Interrupted          exit status 128 + signal: stopped by Ctrl-C, SIGTERM or SIGHUP
 
+ToldElsewhere            one process of several has told of the error behind it; the others end without a word
+
 A message is one line: what, where, the value seen, the bound or the choices, what to do.
 """
 
@@ -57,6 +59,10 @@ class DiskFull(TfmtError):
         """`needed` and `free` bytes where they were compared before writing."""
         seen = f"needs {needed:,} bytes, its disk has {free:,} left" if needed else "no space left on its disk"
         super().__init__(f"{path}: {seen}; nothing half-written is left: free some and try again")
+
+
+class ToldElsewhere(Exception):
+    """Raised from the error of this process, whose exit status it has."""
 
 
 class Interrupted(TfmtError):

@@ -86,6 +86,19 @@ def view_for_stderr() -> View:
     return LiveView() if sys.stderr.isatty() else PlainView()
 
 
+class NoView:
+    """Nobody is told."""
+
+    def show(self, event: dict[str, Any]) -> None:
+        pass
+
+    def advance(self, step: int, progress: float) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 class PlainView:
     """A line an event, on stderr."""
 

@@ -14,6 +14,7 @@ from tfmt.corpus.batches import (
     open_prepared,
     plan_epoch,
     prepared_tokenizer,
+    share_of,
     updates_from,
 )
 from tfmt.errors import DataError
@@ -50,6 +51,37 @@ def test_an_epoch_holds_each_pair_once():
     corpus = make_corpus()
     pairs = [pair for update in plan(corpus) for group in update.micro_batches for pair in group.tolist()]
     assert sorted(pairs) == list(range(len(corpus)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("micro_batch_tokens", [70, 150, 400])
+def test_processes_share_an_update_evenly(size, micro_batch_tokens):
+    corpus = make_corpus()
+    longer = np.maximum(corpus.source.lengths, corpus.target.lengths)
+    for update in plan(corpus, micro_batch_tokens=micro_batch_tokens):
+        shares = [share_of(update, corpus, rank, size) for rank in range(size)]
+        pairs = [pair for share in shares for part in share for pair in part.tolist()]
+        assert sorted(pairs) == sorted(pair for part in update.micro_batches for pair in part.tolist())
+        assert {len(share) for share in shares} == {-(-len(update.micro_batches) // size)}
+        largest = max(longer[part].sum() for share in shares for part in share if len(part))
+        assert largest <= micro_batch_tokens + longer.max()
+        if len(update.micro_batches) % size:
+            loads = [sum(int(longer[part].sum()) for part in share) for share in shares]
+            assert max(loads) - min(loads) <= 2 * len(shares[0]) * longer.max()
+
+
+def test_one_process_does_an_update_as_it_was_planned():
+    corpus = make_corpus()
+    for update in plan(corpus):
+        assert [part.tolist() for part in share_of(update, corpus, 0, 1)] == as_lists([update])[0]
+
+
+def test_more_processes_than_pairs_share_what_there_is():
+    corpus = make_corpus(num_pairs=2)
+    (update,) = plan(corpus)
+    shares = [[part.tolist() for part in share_of(update, corpus, rank, 5)] for rank in range(5)]
+    assert sorted(pair for share in shares for part in share for pair in part) == [0, 1]
+    assert [len(share) for share in shares] == [1] * 5
 
 
 def test_a_plan_is_a_function_of_seed_and_epoch():

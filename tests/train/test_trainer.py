@@ -27,6 +27,7 @@ from tfmt.errors import ConfigError, DataError, DiskFull, Interrupted, ModelErro
 from tfmt.evaluate.scores import bleu
 from tfmt.files import read_lines
 from tfmt.train import retention
+from tfmt.train.distributed import World
 from tfmt.train.interrupt import Stop, signals_as_wish
 from tfmt.train.trainer import Trainer, train
 from tfmt.train.validate import Validation, Validator
@@ -39,6 +40,7 @@ from pathlib import Path
 from tfmt.config import load_config
 from tfmt.runlog import PlainView
 from tfmt.train import retention
+from tfmt.train.distributed import World
 from tfmt.train.interrupt import Stop, signals_as_wish
 from tfmt.train.trainer import Trainer, train
 from tfmt.train.validate import Validation, Validator
@@ -53,7 +55,7 @@ def update_or_be_hit(self, batches):
 
 Trainer.update = update_or_be_hit
 torch.set_num_threads(1)
-train(load_config(Path(file), overrides), Path(run), view=PlainView(), device="cpu")
+train(load_config(Path(file), overrides), Path(run), view=PlainView(), world=World(torch.device("cpu")))
 """
 
 
@@ -150,7 +152,7 @@ def make_trainer(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> Traine
         corpus=corpus,
         tokenizer=tokenizer,
         validator=None,
-        device=torch.device("cpu"),
+        world=World(torch.device("cpu")),
         log=NoLog(),
         stop=Stop(),
     )
@@ -437,7 +439,7 @@ def test_a_hang_up_that_the_caller_ignores_stays_ignored(tmp_path, prepared):
     try:
         with signals_as_wish() as stop:
             os.kill(os.getpid(), signal.SIGHUP)
-            assert stop.signal_number == 0
+            assert stop.wish == 0
     finally:
         signal.signal(signal.SIGHUP, before)
 
@@ -491,7 +493,7 @@ def test_a_view_that_breaks_does_not_stop_training(tmp_path, prepared):
         def show(self, event):
             raise BrokenPipeError
 
-    train(config(prepared, max_steps=3), tmp_path / "run", view=Broken(), device="cpu")
+    train(config(prepared, max_steps=3), tmp_path / "run", view=Broken(), world=World(torch.device("cpu")))
     assert len(events(tmp_path / "run", "train")) == 3
     assert (tmp_path / "run/last").resolve().name == "step-00000003"
 
@@ -507,7 +509,7 @@ def test_a_signal_breaks_off_a_validation_and_saves(tmp_path, prepared, toy, mon
     cfg = config(prepared, toy, max_steps=20)
     run_training(cfg, tmp_path / "straight")
     with monkeypatch.context() as patch:
-        patch.setattr(Validator, "__call__", lambda *args: os.kill(os.getpid(), signal.SIGTERM))
+        patch.setattr(Validator, "_share", lambda *args: os.kill(os.getpid(), signal.SIGTERM))
         with pytest.raises(Interrupted, match="stopped by SIGTERM after update 10, which is saved"):
             run_training(cfg, tmp_path / "hit")
     run_training(cfg, tmp_path / "hit")

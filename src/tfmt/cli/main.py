@@ -21,7 +21,7 @@ from tfmt.cli.prepare import prepare
 from tfmt.cli.tokenizer import train_tokenizer
 from tfmt.cli.train import train
 from tfmt.cli.translate import translate
-from tfmt.errors import Interrupted, TfmtError
+from tfmt.errors import Interrupted, TfmtError, ToldElsewhere
 
 app = typer.Typer(
     name="tfmt",
@@ -105,6 +105,8 @@ def run(words: list[str], *, show_traceback: bool = False) -> int:
         _complain(_stopped_by(stopped.number))
         return 128 + stopped.number
     except Exception as error:
+        if isinstance(error, ToldElsewhere) and not show_traceback:
+            return _exit_status(error)
         if signalled := _signal_behind(error):
             _complain(_stopped_by(signalled.number))
             return 128 + signalled.number
@@ -172,8 +174,12 @@ def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
 
 
-def _exit_status(error: Exception) -> int:
+def _exit_status(error: BaseException | None) -> int:
     match error:
+        case ToldElsewhere():
+            return _exit_status(error.__cause__)
+        case _Stopped():
+            return 128 + error.number
         case TfmtError():
             return error.exit_status
         case FileNotFoundError() | PermissionError() | NotADirectoryError() | IsADirectoryError():

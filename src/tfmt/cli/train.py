@@ -27,15 +27,19 @@ def train(
     """Train a model; the same command again goes on where it stopped.
 
     Ctrl-C and SIGTERM save before they end. Progress goes to stderr, every figure to log.jsonl in the run folder.
+    On several GPUs or machines: torchrun --nproc-per-node N -m tfmt train CONFIG.
     """
     from tfmt.config import load_config
     from tfmt.runlog import view_for_stderr
+    from tfmt.train.distributed import joined
     from tfmt.train.trainer import train as run_training
 
-    cfg = load_config(_find(config), overrides or ())
     run = output or Path("runs") / config.stem
-    run_training(cfg, run, view=view_for_stderr(), device=device, threads=threads, overwrite=overwrite)
-    typer.echo(run)
+    with joined(device) as world:
+        cfg = load_config(_find(config), overrides or ())
+        run_training(cfg, run, view=view_for_stderr(), world=world, threads=threads, overwrite=overwrite)
+        if world.is_main:
+            typer.echo(run)
 
 
 def _find(config: Path) -> Path:

@@ -149,6 +149,24 @@ def plan_epoch(corpus: Corpus, *, batch_tokens: int, micro_batch_tokens: int, se
     ]
 
 
+def share_of(update: Update, corpus: Corpus, rank: int, size: int) -> list[NDArray[np.int64]]:
+    """The micro-batches that one of `size` processes does of an update; all do equally many, of nearly as many tokens.
+
+    Where the planned ones cannot be dealt out so, the update's pairs are cut anew in order of length, each part as
+    large as the others, give or take a sentence; parts are empty where pairs are few.
+    """
+    parts = size * -(-len(update.micro_batches) // size)
+    if parts == len(update.micro_batches):
+        return update.micro_batches[rank::size]
+    pairs = np.concatenate(update.micro_batches)
+    longer = np.maximum(corpus.source.lengths[pairs], corpus.target.lengths[pairs])
+    order = np.argsort(longer, kind="stable")
+    pairs, longer = pairs[order], longer[order]
+    ends = np.cumsum(longer)
+    part = (2 * ends - longer) * parts // (2 * ends[-1])  # by the middle of each pair
+    return np.split(pairs, np.searchsorted(part, np.arange(1, parts)))[rank::size]
+
+
 def cut_by_length(corpus: Corpus, max_tokens: int) -> list[NDArray[np.int64]]:
     """All pairs, those of like length together, at most `max_tokens` of the longer side in each group."""
     longer = np.maximum(corpus.source.lengths, corpus.target.lengths)

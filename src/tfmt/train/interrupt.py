@@ -18,8 +18,9 @@ class BreakOff(BaseException):
 
 
 class Stop:
-    """Which signal has come; 0: none."""
+    """Which signal has come to this process, and which is to be heeded now, by all of a training; 0: none."""
 
+    wish = 0
     signal_number = 0
     _is_breakable = False
 
@@ -32,23 +33,24 @@ class Stop:
         """Work that a signal may end at once, with BreakOff, since it can be done again."""
         self._is_breakable = True
         try:
-            self.grant()
+            if self.wish:
+                raise BreakOff
             yield
         finally:
             self._is_breakable = False
 
     def grant(self) -> None:
-        """Raise BreakOff if a signal has come: the state is one to be saved."""
+        """Raise BreakOff if a signal is to be heeded: the state is one to be saved."""
         if self.signal_number:
             raise BreakOff
 
     def ask(self, number: int, frame: FrameType | None) -> None:
         """The signals' handler. A second Ctrl-C stops at once; supervisors repeat the others."""
-        if self.signal_number:
+        if self.wish:
             if number == signal.SIGINT:
                 raise Interrupted(number, "stopped at once; the same command goes on from the last checkpoint")
             return
-        self.signal_number = number
+        self.wish = number
         if self._is_breakable:
             raise BreakOff
         logger.warning("stopping when the state can be saved; Ctrl-C once more stops at once")

@@ -16,9 +16,11 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from tfmt.checkpoint import optimizer_tensors, restore_optimizers
 from tfmt.config import TrainConfig
 from tfmt.corpus.batches import Batch
 from tfmt.model.transformer import Transformer
+from tfmt.train.distributed import World
 from tfmt.train.loss import batch_loss_sums
 from tfmt.train.optim import make_optimizers
 
@@ -33,9 +35,10 @@ class Measured:
 
 
 class Learner:
-    def __init__(self, model: Transformer, cfg: TrainConfig, precision: Literal["fp32", "bf16"]) -> None:
+    def __init__(self, model: Transformer, cfg: TrainConfig, precision: Literal["fp32", "bf16"], world: World) -> None:
         self.model = model
         self.cfg = cfg
+        self.world = world
         self.optimizers = make_optimizers(model, cfg)
         self.work = model
         self.pairs: list[tuple[nn.Parameter, nn.Parameter]] = []  # of the model and of its copy, where these differ
@@ -54,13 +57,15 @@ class Learner:
             torch._foreach_copy_([low for _, low in self.pairs], [own for own, _ in self.pairs])
 
     def learn(self, batches: Iterable[Batch], num_tokens: int, lr: float) -> Measured:
-        """One step on all batches; `num_tokens` counts the target tokens in them."""
+        """One step on all batches of all processes; `num_tokens` counts the target tokens in them."""
         sums = torch.zeros(2, device=self.model.device)
         for batch in batches:
             smoothed, plain = batch_loss_sums(self.work, batch, self.cfg.label_smoothing, self.cfg.r_drop)
             (smoothed / num_tokens).backward()
             sums += torch.stack((smoothed.detach(), plain))
             self._gather_gradients()
+        if self.world.size > 1:
+            self.world.add_up([sums, *self._gradients()])
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.cfg.clip_norm or math.inf)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
@@ -70,6 +75,26 @@ class Learner:
         self.refresh()
         loss, nll = sums / num_tokens
         return Measured(loss, nll, norm)
+
+    def take_from_main(self) -> None:
+        """Have the weights and the optimizers' state that rank 0 has."""
+        self.world.copy_from_main(list(self.model.parameters()))
+        tensors = optimizer_tensors(self.model, self.optimizers)
+        kinds = self.world.told({name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()})
+        if not self.world.is_main:
+            tensors = {name: torch.empty(shape, dtype=dtype) for name, (shape, dtype) in kinds.items()}
+        tensors = {name: tensor.to(self.model.device) for name, tensor in tensors.items()}
+        self.world.copy_from_main(list(tensors.values()))
+        restore_optimizers(self.model, self.optimizers, tensors)
+        self.refresh()
+
+    def _gradients(self) -> list[Tensor]:
+        """Of all the model's weights; zeros where this process had no batch."""
+        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        for parameter in trained:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        return [parameter.grad for parameter in trained if parameter.grad is not None]
 
     @torch.no_grad()
     def _gather_gradients(self) -> None:

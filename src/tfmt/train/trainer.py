@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -18,17 +20,18 @@ from typing import Any
 import torch
 
 from tfmt import checkpoint
-from tfmt.checkpoint import Scored, TrainState
-from tfmt.config import Differences, RunConfig
-from tfmt.corpus.batches import Corpus, Cursor, Update, open_prepared, prepared_tokenizer, updates_from
+from tfmt.checkpoint import RandomState, Scored, TrainState
+from tfmt.config import Differences, RunConfig, differences
+from tfmt.corpus.batches import Corpus, Cursor, Update, open_prepared, prepared_tokenizer, share_of, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
-from tfmt.device import keep_freed_memory, pick_device, pick_precision, set_threads
+from tfmt.device import keep_freed_memory, pick_precision, set_threads
 from tfmt.errors import ConfigError, DataError, Interrupted, TrainingError
 from tfmt.files import read_json, whole_file
 from tfmt.model.transformer import Transformer, num_parameters
-from tfmt.runlog import RunLog, View
+from tfmt.runlog import NoView, RunLog, View
 from tfmt.train import retention
 from tfmt.train.averaging import average_weights
+from tfmt.train.distributed import World
 from tfmt.train.ema import MovingAverage
 from tfmt.train.freeze import freeze, num_frozen
 from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
@@ -37,7 +40,7 @@ from tfmt.train.limits import progress, warn_of_rates, why_end
 from tfmt.train.meter import Meter
 from tfmt.train.run_folder import as_words, own_run
 from tfmt.train.schedule import lr_at
-from tfmt.train.validate import Validation, Validator
+from tfmt.train.validate import Share, Validation, Validator
 from tfmt.units import START, is_due
 
 logger = logging.getLogger(__name__)
@@ -46,26 +49,26 @@ NAMES = {"bleu": "BLEU", "chrf": "chrF", "ppl": "perplexity", "loss": "loss"}  #
 SUMMARY_KEYS = {"reason", "step", "minutes", "best_by", "best_score", "best"}  # of finished.json, those read again
 
 
-def train(
-    cfg: RunConfig, run: Path, *, view: View, device: str = "auto", threads: int = 0, overwrite: bool = False
-) -> None:
+def train(cfg: RunConfig, run: Path, *, view: View, world: World, threads: int = 0, overwrite: bool = False) -> None:
     """Train to the end, from the start or from where `run` stopped; raises Interrupted on a signal, state saved."""
     set_threads(threads)
     keep_freed_memory()
-    where = pick_device(device)
     if not cfg.data.train:
         raise ConfigError("data.train: is empty; name the folder that `tfmt prepare` made")
     folders = [Path(folder) for folder in cfg.data.train]
     tokenizer = Tokenizer.load(prepared_tokenizer(folders))
     corpus = open_prepared(folders, tokenizer.vocab_size)
     validator = Validator(cfg, tokenizer) if cfg.data.valid_source else None
-    with (
-        own_run(run, cfg, overwrite=overwrite) as changed,
-        RunLog(run / "log.jsonl", view) as log,
-        signals_as_wish() as stop,
-    ):
+    with ExitStack() as stack:
+        changed: Differences = {}
+        if world.is_main:
+            changed = stack.enter_context(own_run(run, cfg, overwrite=overwrite))
+            log = stack.enter_context(RunLog(run / "log.jsonl", view))
+        else:
+            log = stack.enter_context(RunLog(Path(os.devnull), NoView()))
+        stop = stack.enter_context(signals_as_wish())
         trainer = Trainer(
-            cfg, run, corpus=corpus, tokenizer=tokenizer, validator=validator, device=where, log=log, stop=stop
+            cfg, run, corpus=corpus, tokenizer=tokenizer, validator=validator, world=world, log=log, stop=stop
         )
         trainer.run(changed)
 
@@ -79,7 +82,7 @@ class Trainer:
         corpus: Corpus,
         tokenizer: Tokenizer,
         validator: Validator | None,
-        device: torch.device,
+        world: World,
         log: RunLog,
         stop: Stop,
     ) -> None:
@@ -88,22 +91,25 @@ class Trainer:
         self.corpus = corpus
         self.tokenizer = tokenizer
         self.validator = validator
-        self.device = device
+        self.world = world
+        self.device = world.device
         self.log = log
         self.stop = stop
-        self.precision = pick_precision(cfg.train.precision, device)
+        self.precision = pick_precision(cfg.train.precision, world.device)
         torch.manual_seed(cfg.seed)
-        self.model = Transformer(cfg.model, tokenizer.vocab_size).to(device).train()
+        self.model = Transformer(cfg.model, tokenizer.vocab_size).to(world.device).train()
         freeze(self.model, cfg.train.freeze)
-        self.learner = Learner(self.model, cfg.train, self.precision)
+        if world.rank:
+            torch.manual_seed(cfg.seed + (world.rank << 32))  # dropout of its own; seeds are below 2^31
+        self.learner = Learner(self.model, cfg.train, self.precision, world)
         self.ema = MovingAverage(self.model, cfg.train.ema) if cfg.train.ema else None
         self.state = TrainState(
             data=corpus.fingerprint(),
             validation=validator.fingerprint() if validator else "",
-            machine=f"{device} in {self.precision}, {torch.get_num_threads()} threads",
+            machine=f"{self._machine()} in {self.precision}, {torch.get_num_threads()} threads",
         )
         warn_of_rates(cfg.train, int(corpus.target.lengths.sum()))
-        self.meter = Meter(device)
+        self.meter = Meter(world.device)
         self.logged = START
         self.began = (0.0, 0.0)  # seconds and progress when this process took over
 
@@ -117,8 +123,8 @@ class Trainer:
         cfg = self.cfg.train
         self._continue()
         reason = why_end(cfg, self.state)
-        if reason and self._summary().get("step") == self.state.step:
-            self.log.event("end", step=self.state.step, message=self._finished_message())
+        if reason and self.world.on_main(lambda: self._summary().get("step") == self.state.step):
+            self.world.on_main(self._say_finished)
             return
         self._announce(changed)
         updates = updates_from(
@@ -168,31 +174,56 @@ class Trainer:
         return is_kept
 
     def _advance(self, updates: Iterator[tuple[Cursor, Update]]) -> None:
-        """Make one update and move the state past it."""
+        """Make one update and move the state past it; then all agree on whether to stop, and on the time, rank 0's."""
         started = time.perf_counter()
         cursor, update = next(updates)
         self.meter.add(self.update(update), update.num_tokens)
         if self.ema:
             self.ema.follow(self.model, self.state.step + 1)
+        seconds = self.state.seconds + time.perf_counter() - started if self.world.is_main else 0.0
+        signal_number, seconds = self.world.most(self.stop.wish, seconds)
+        self.stop.signal_number = int(signal_number)
         self.state = replace(
             self.state,
             step=self.state.step + 1,
             cursor=cursor,
             tokens_seen=self.state.tokens_seen + update.num_tokens,
-            seconds=self.state.seconds + time.perf_counter() - started,
+            seconds=seconds,
         )
 
     def update(self, update: Update) -> Measured:
-        """One optimizer step on all of an update's tokens."""
-        batches = (self.corpus.batch(pairs).to(self.device) for pairs in update.micro_batches)
+        """One optimizer step on all of an update's tokens, of which other processes do their shares."""
+        share = share_of(update, self.corpus, self.world.rank, self.world.size)
+        batches = (self.corpus.batch(pairs).to(self.device) for pairs in share if len(pairs))
         lr = lr_at(self.state.step + 1, self.cfg.train, self.cfg.model.d_model)
         return self.learner.learn(batches, update.num_tokens, lr)
 
     def _continue(self) -> None:
-        """Go back to the newest whole checkpoint, where there is one."""
+        """Go back to the newest whole checkpoint, where there is one; rank 0 reads it for all."""
+        self._check_alike()
+        self.state, states = self.world.on_main(self._load)
+        self.learner.take_from_main()
+        if self.ema:
+            self.world.copy_from_main(list(self.ema.model.parameters()))
+        if self.world.rank < len(states):
+            checkpoint.restore_random_state(states[self.world.rank], self.device)
+
+    def _check_alike(self) -> None:
+        """Raise ConfigError unless all processes have the same settings and pairs."""
+        main, *others = self.world.gathered((self.cfg, self.state.data))
+        for rank, (cfg, data) in enumerate(others, start=1):
+            for key, (here, there) in differences(main[0], cfg).items():
+                raise ConfigError(f"{key}: is {here!r} in process 0 and {there!r} in process {rank}; start all alike")
+            if data != main[1]:
+                raise ConfigError(
+                    f"data.train: holds other pairs for process {rank} than for process 0; copy the folder"
+                )
+
+    def _load(self) -> tuple[TrainState, list[RandomState]]:
+        """The newest whole checkpoint's state, and each process's random state; where there is none, as it is."""
         folder = retention.newest_whole_checkpoint(self.folder)
         if folder is None:
-            return
+            return self.state, []
         saved = Tokenizer.load(folder / "tokenizer.model")
         if saved.fingerprint != self.tokenizer.fingerprint:
             raise ConfigError(
@@ -201,7 +232,6 @@ class Trainer:
             )
         ema = self.ema.model if self.ema else None
         state = checkpoint.load_state(folder, self.model, self.learner.optimizers, ema=ema)
-        self.learner.refresh()
         if state.data != self.state.data:
             raise ConfigError(
                 f"data.train: holds other pairs than {self.folder} was trained on; "
@@ -214,7 +244,7 @@ class Trainer:
             )
         retention.link(self.folder, "last", folder)
         best, best_step = self._settle_best(state)
-        self.state = replace(
+        continued = replace(
             state,
             best=best,
             best_step=best_step,
@@ -223,7 +253,8 @@ class Trainer:
             validation=self.state.validation,
             machine=self.state.machine,
         )
-        self._prune()
+        self._prune(continued)
+        return continued, checkpoint.load_random(folder)
 
     def _settle_best(self, state: TrainState) -> tuple[float | None, int]:
         """Score and step of the best so far, and the link `best` to match, whatever a kill has left."""
@@ -249,6 +280,7 @@ class Trainer:
             device=str(self.device),
             precision=self.precision,
             threads=torch.get_num_threads(),
+            processes=self.world.size,
             parameters=num_parameters(self.model),
             frozen=frozen,
             pairs=len(self.corpus),
@@ -256,10 +288,13 @@ class Trainer:
             message=(
                 f"{how}: {num_parameters(self.model):,} parameters{f' ({frozen:,} frozen)' if frozen else ''}, "
                 f"{len(self.corpus):,} pairs, "
-                f"on {self.device} in {self.precision}, {torch.get_num_threads()} threads"
+                f"on {self._machine()} in {self.precision}, {torch.get_num_threads()} threads"
                 + (f"; {as_words(changed)}" if changed else "")
             ),
         )
+
+    def _machine(self) -> str:
+        return f"{self.world.size} x {self.device.type}" if self.world.size > 1 else str(self.device)
 
     def _seconds_left(self) -> float:
         """By the speed since this process took over: another may have had another machine, or a busier one."""
@@ -292,8 +327,7 @@ class Trainer:
         """Validate and log; True when no earlier checkpoint was as good."""
         self._check_numbers()
         started = time.perf_counter()
-        with self.stop.breakable():
-            found = validator(self.served)
+        found = validator(self.served, self._shares)
         self._spend(time.perf_counter() - started)
         score, state = self._score(found), self.state
         is_best = state.best is None or score > state.best
@@ -303,6 +337,17 @@ class Trainer:
             self.state = replace(self.state, best=score, best_step=state.step, num_worse=0)
         self._log_validation(found, is_best=is_best, averaged=0)
         return is_best
+
+    def _shares(self, work: Callable[[int, int], Share]) -> list[Share]:
+        """Every process's share of a validation; a signal ends it at once, for all, since it can be done again."""
+        share = None
+        with suppress(BreakOff), self.stop.breakable():
+            share = work(self.world.rank, self.world.size)
+        shares = [share for share in self.world.gathered(share) if share is not None]
+        if len(shares) < self.world.size:
+            self.stop.signal_number = int(self.world.most(self.stop.wish)[0])
+            raise BreakOff
+        return shares
 
     def _score(self, found: Validation) -> float:
         """What decides which checkpoint is best; higher is better."""
@@ -322,9 +367,15 @@ class Trainer:
     def _save(self, *, is_best: bool = False) -> None:
         self._check_numbers()
         started = time.perf_counter()
-        folder = checkpoint.checkpoint_folder(self.folder, self.state.step)
         regular = is_due(self.cfg.train.save_every, self.state.saved, self.state.position)
         state = replace(self.state, saved=self.state.position)
+        random = self.world.gathered(checkpoint.random_state(self.device))
+        self.world.on_main(lambda: self._write(state, random, regular=regular, is_best=is_best))
+        self.state = state
+        self._spend(time.perf_counter() - started)
+
+    def _write(self, state: TrainState, random: list[RandomState], *, regular: bool, is_best: bool) -> None:
+        folder = checkpoint.checkpoint_folder(self.folder, state.step)
         checkpoint.save_checkpoint(
             folder,
             self.model,
@@ -333,18 +384,17 @@ class Trainer:
             state=state,
             optimizers=self.learner.optimizers,
             ema=self.ema.model if self.ema else None,
+            random=random,
             regular=regular,
         )
-        self.state = state
         retention.link(self.folder, "last", folder)
         if is_best:
             retention.link(self.folder, "best", folder)
-        self._prune()
-        self._spend(time.perf_counter() - started)
+        self._prune(state)
 
-    def _prune(self) -> None:
+    def _prune(self, state: TrainState) -> None:
         cfg = self.cfg.train
-        retention.prune(self.folder, cfg.keep, self.state.ranked[: cfg.keep_best])
+        retention.prune(self.folder, cfg.keep, state.ranked[: cfg.keep_best])
 
     def _check_numbers(self) -> None:
         """Raise rather than save, log or translate with what is no finite number."""
@@ -357,13 +407,17 @@ class Trainer:
         )
 
     def _spend(self, seconds: float) -> None:
-        """Count time that went into something else than updates."""
+        """Count time that went into something else than updates, rank 0's."""
+        seconds = self.world.told(seconds)
         self.state = replace(self.state, seconds=self.state.seconds + seconds)
         self.meter.leave_out(seconds)
 
     def _finish(self, reason: str) -> None:
         """Average the last checkpoints, keep the average if it is the best, and say why training ended."""
         averaged = self._average()
+        self.world.on_main(lambda: self._write_summary(reason, averaged))
+
+    def _write_summary(self, reason: str, averaged: list[str]) -> None:
         summary = {
             "reason": reason,
             "step": self.state.step,
@@ -376,7 +430,7 @@ class Trainer:
         }
         with whole_file(self.folder / "finished.json", overwrite=True) as beside:
             beside.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-        self.log.event("end", step=self.state.step, message=self._finished_message())
+        self._say_finished()
 
     def _summary(self) -> dict[str, Any]:
         """What the run said when it ended; empty before, and when that is damaged: the end is then made again."""
@@ -387,35 +441,46 @@ class Trainer:
         return summary if summary.keys() >= SUMMARY_KEYS else {}
 
     def _average(self) -> list[str]:
-        cfg = self.cfg.train
-        if cfg.average_of == "best":
-            candidates = [checkpoint.checkpoint_folder(self.folder, scored.step) for scored in self.state.ranked]
-        else:
-            newest = checkpoint.checkpoint_folder(self.folder, self.state.step)
-            candidates = sorted({*retention.regular_checkpoints(self.folder), newest}, reverse=True)
-        folders = sorted(islice(filter(retention.is_whole, candidates), cfg.average))
-        if len(folders) < 2:
+        """Average the last checkpoints, and keep that as the best if it is; which they are."""
+        folders = self.world.on_main(self._load_average)
+        if not folders:
             return []
-        average_weights(self.model, folders)
-        with self.stop.breakable():
-            found = self.validator(self.model) if self.validator else None
+        self.world.copy_from_main(list(self.model.parameters()))
+        found = self.validator(self.model, self._shares) if self.validator else None
         is_best = found is None or self.state.best is None or self._score(found) > self.state.best
         if found is not None:
             self._log_validation(found, is_best=is_best, averaged=len(folders))
             if is_best:
                 self.state = replace(self.state, best=self._score(found))
+        self.world.on_main(lambda: self._write_average(is_best=is_best))
+        return [folder.name for folder in folders]
+
+    def _load_average(self) -> list[Path]:
+        """Give the model the mean weights of the last checkpoints; empty, and nothing done, where these are too few."""
+        if self.cfg.train.average_of == "best":
+            candidates = [checkpoint.checkpoint_folder(self.folder, scored.step) for scored in self.state.ranked]
+        else:
+            newest = checkpoint.checkpoint_folder(self.folder, self.state.step)
+            candidates = sorted({*retention.regular_checkpoints(self.folder), newest}, reverse=True)
+        folders = sorted(islice(filter(retention.is_whole, candidates), self.cfg.train.average))
+        if len(folders) < 2:
+            return []
+        average_weights(self.model, folders)
+        return folders
+
+    def _write_average(self, *, is_best: bool) -> None:
         average = self.folder / "checkpoints" / f"average-{self.state.step:08d}"
         checkpoint.save_model(average, self.model, self.cfg, self.tokenizer, step=self.state.step, overwrite=True)
         if is_best:
             retention.link(self.folder, "best", average)
         retention.prune_averages(self.folder, average)
-        return [folder.name for folder in folders]
 
-    def _finished_message(self) -> str:
+    def _say_finished(self) -> None:
         summary = self._summary()
         score, name = summary["best_score"], NAMES[summary["best_by"]]
         best = f"; best validation {name} {score:.2f}" if score is not None else ""
-        return (
+        message = (
             f"finished: {summary['reason']}, {summary['step']:,} updates in {summary['minutes']:.1f} minutes{best}; "
             f"the model is {self.folder / 'best' if summary['best'] else self.folder / 'last'}"
         )
+        self.log.event("end", step=self.state.step, message=message)

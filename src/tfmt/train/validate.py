@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from tfmt.config import RunConfig
 from tfmt.corpus.batches import Corpus, Side, cut_by_length
@@ -36,6 +38,23 @@ class Validation:
     samples: list[dict[str, str]]  # the first few: source, translation, reference
 
 
+@dataclass(frozen=True)
+class Share:
+    """What one of several processes does of a validation."""
+
+    sums: Tensor  # over target tokens: loss with smoothing and without, in float64
+    num_tokens: int
+    translations: list[str]  # of every so manieth sentence
+
+
+Shares = Callable[[Callable[[int, int], Share]], list[Share]]
+
+
+def alone(work: Callable[[int, int], Share]) -> list[Share]:
+    """The only share there is."""
+    return [work(0, 1)]
+
+
 class Validator:
     """The dev text, read and encoded once."""
 
@@ -59,13 +78,14 @@ class Validator:
         what = [self.sources, self.references, self.cfg.decode.model_dump(), self.cfg.train.best_by]
         return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
-    def __call__(self, model: Transformer) -> Validation:
-        was_training = model.training
-        model.eval()
-        loss, nll = self._losses(model)
-        translator = Translator(model, self.tokenizer, self.cfg.decode)
-        translations = [translation.text for translation in translator.translate(self.sources)]
-        model.train(was_training)
+    def __call__(self, model: Transformer, shares: Shares = alone) -> Validation:
+        """`shares` has each process of a training do its share of the work, and gives all of them all shares."""
+        parts = shares(lambda rank, size: self._share(model, rank, size))
+        sums = torch.stack([part.sums for part in parts]).sum(dim=0)
+        loss, nll = (sums / sum(part.num_tokens for part in parts)).tolist()
+        translations = [""] * len(self.sources)
+        for rank, part in enumerate(parts):
+            translations[rank :: len(parts)] = part.translations
         score = bleu(translations, [self.references], target_language=self.cfg.data.target_language)
         return Validation(
             loss=loss,
@@ -83,16 +103,20 @@ class Validator:
         )
 
     @torch.no_grad()
-    def _losses(self, model: Transformer) -> tuple[float, float]:
+    def _share(self, model: Transformer, rank: int, size: int) -> Share:
+        was_training = model.training
+        model.eval()
         sums = torch.zeros(2, dtype=torch.float64)
-        tokens = 0
-        for pairs in cut_by_length(self.corpus, self.cfg.train.micro_batch_tokens):
+        num_tokens = 0
+        for pairs in cut_by_length(self.corpus, self.cfg.train.micro_batch_tokens)[rank::size]:
             batch = self.corpus.batch(pairs).to(model.device)
             smoothed, plain = batch_loss_sums(model, batch, self.cfg.train.label_smoothing)
             sums += torch.stack((smoothed, plain)).double().cpu()
-            tokens += batch.num_tokens
-        loss, nll = (sums / tokens).tolist()
-        return loss, nll
+            num_tokens += batch.num_tokens
+        translator = Translator(model, self.tokenizer, self.cfg.decode)
+        translations = [translation.text for translation in translator.translate(self.sources[rank::size])]
+        model.train(was_training)
+        return Share(sums, num_tokens, translations)
 
 
 def _require_file(path: str, key: str) -> Path:
