@@ -22,6 +22,8 @@ from tfmt.model.layout import Layout
 from tfmt.model.positions import Sinusoidal
 from tfmt.special_ids import PAD
 
+TRAINING_ROWS = 128  # a strip's length is a multiple of this, so that few kernels are made anew for each batch
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -119,7 +121,7 @@ class Transformer(nn.Module):
 
     def encode(self, src_BS: Tensor) -> Memory:
         """Read the source: ids that end in <eos>, padded with PAD."""
-        layout = Layout.of(src_BS != PAD)
+        layout = self._layout(src_BS)
         x_PD = self._embed(self.source_embedding, self.source_word_dropout, src_BS, layout)
         mask_B11S = _key_mask(layout)
         for block in self.encoder:
@@ -133,7 +135,7 @@ class Transformer(nn.Module):
 
     def decode_hidden(self, tgt_BT: Tensor, memory: Memory) -> tuple[Tensor, Layout]:
         """What the head reads, one vector for each target token, and where these lie."""
-        layout = Layout.of(tgt_BT != PAD)
+        layout = self._layout(tgt_BT)
         x_PD = self._embed(self.target_embedding, self.target_word_dropout, tgt_BT, layout)
         length = tgt_BT.shape[1]
         # padding comes last in a sentence, so no token could look ahead to it: the causal mask is mask enough
@@ -156,6 +158,9 @@ class Transformer(nn.Module):
             x_RD = block(x_RD, layout, None, source, cache)
         state.length += 1
         return self.head(self.decoder_norm(x_RD))  # type: ignore[no-any-return]
+
+    def _layout(self, ids_BT: Tensor) -> Layout:
+        return Layout.of(ids_BT != PAD, multiple=TRAINING_ROWS if self.training else 1)
 
     def _embed(self, embedding: nn.Module, word_dropout: nn.Module, ids_BT: Tensor, layout: Layout) -> Tensor:
         embedded_PD = word_dropout(embedding(layout.strip(ids_BT)) * math.sqrt(self.cfg.d_model))

@@ -29,9 +29,10 @@ def batch_loss_sums(
     if r_drop:
         batch = batch.twice()
     h_PD, layout = model.decode_hidden(batch.tgt_in_BT, model.encode(batch.src_BS))
-    gold_P, factor_P = layout.strip(batch.tgt_out_BT), None
+    tokens = slice(layout.num_tokens)
+    h_PD, gold_P, factor_P = h_PD[tokens], layout.strip(batch.tgt_out_BT)[tokens], None
     if batch.weight_B is not None:
-        factor_P = layout.strip(batch.weight_B.unsqueeze(1).expand(batch.tgt_out_BT.shape))
+        factor_P = layout.strip(batch.weight_B.unsqueeze(1).expand(batch.tgt_out_BT.shape))[tokens]
     if r_drop:
         return r_drop_sums(h_PD, model.head.weight, gold_P, label_smoothing, r_drop, factor_P)
     return loss_sums(h_PD, model.head.weight, gold_P, label_smoothing, factor_P)
