@@ -11,9 +11,7 @@ from tfmt.checkpoint import (
     TrainState,
     find_model,
     load_model,
-    load_random,
     load_state,
-    restore_random_state,
     save_checkpoint,
     save_model,
     verify,
@@ -39,6 +37,7 @@ def model(config, tokenizer) -> Transformer:
 
 
 def train_a_little(model, optimizers):
+    model.seed_dropout(1)
     loss = model.decode(torch.tensor([[1, 5, 6]]), model.encode(torch.tensor([[7, 8, 2]]))).square().sum()
     loss.backward()
     for optimizer in optimizers:
@@ -78,14 +77,11 @@ def test_training_goes_on_from_a_checkpoint_bit_for_bit(tmp_path, model, config,
         validated=Position(1, 0.5),
     )
     save_checkpoint(tmp_path / "c", model, config, tokenizer, state=state, optimizers=optimizers)
-    drawn = torch.rand(3)
     train_a_little(model, optimizers)
 
     other = Transformer(config.model, tokenizer.vocab_size)
     other_optimizers = make_optimizers(other, config.train)
     assert load_state(tmp_path / "c", other, other_optimizers) == state
-    restore_random_state(*load_random(tmp_path / "c"), torch.device("cpu"))
-    assert torch.rand(3).equal(drawn)
     train_a_little(other, other_optimizers)
     assert same_weights(model, other)
 

@@ -3,7 +3,7 @@
 A model folder is complete in itself:
 
     model.safetensors  config.toml  tokenizer.model  manifest.json
-    state/optimizer.safetensors  state/random.safetensors  state/train.json    (only in a run's checkpoints)
+    state/optimizer.safetensors  state/train.json    (only in a run's checkpoints)
     state/weights.safetensors    (the weights that train, where the model is a moving average of them)
 
 `manifest.json` holds the SHA-256 of every other file, checked on loading. Opening a folder runs no code of its files.
@@ -37,7 +37,6 @@ from tfmt.units import START, Position
 
 FORMAT = 1  # of the folder; raised when an older tfmt could misread it
 SMALL_FILES = 4 << 20  # bytes, at most: tokenizer, configuration, manifest, headers
-RandomState = dict[str, Tensor]  # by kind of generator: "cpu", "cuda"
 MODEL_FILES = ("model.safetensors", "config.toml", "tokenizer.model")
 
 
@@ -58,7 +57,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class TrainState:
-    """Where a training stands between two updates, weights, optimizer and random state aside."""
+    """Where a training stands between two updates, weights and optimizer aside; what dropout draws follows from it."""
 
     step: int = 0
     cursor: Cursor = field(default_factory=lambda: Cursor(epoch=0, update=0))
@@ -105,19 +104,14 @@ def save_checkpoint(
     state: TrainState,
     optimizers: Sequence[torch.optim.Optimizer],
     ema: Transformer | None = None,
-    random: Sequence[RandomState] = (),
     regular: bool = True,
 ) -> None:
     """Write a model folder with all that continuing needs, whole or not at all; see `retention.regular_checkpoints`.
 
     `model` is the one that trains; where there is a moving average of it, `ema`, that is the model of the folder.
-    `random` holds the state of each process, by rank; by default this one is alone.
     """
     weights = _weights(ema or model)
-    beyond = {
-        "optimizer": optimizer_tensors(model, optimizers),
-        "random": _by_rank(random or [random_state(model.device)]),
-    }
+    beyond = {"optimizer": optimizer_tensors(model, optimizers)}
     if ema is not None:
         beyond["weights"] = _weights(model)
     check_room(folder, sum(map(_num_bytes, [weights, *beyond.values()])) + SMALL_FILES)
@@ -188,15 +182,6 @@ def load_state(
             f"{folder}/state/train.json: saved by another version of tfmt; go on with that one, "
             "or start anew with --overwrite"
         ) from error
-
-
-def load_random(folder: Path) -> list[RandomState]:
-    """The random state of each process that trained, by rank."""
-    states: dict[int, RandomState] = {}
-    for name, tensor in load_tensors(folder / "state/random.safetensors").items():
-        rank, _, kind = name.partition(".")
-        states.setdefault(int(rank), {})[kind] = tensor
-    return [states[rank] for rank in sorted(states)]
 
 
 def find_model(path: Path) -> Path:
@@ -318,21 +303,3 @@ def restore_optimizers(
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         state = {number: saved[names[p]] for number, p in enumerate(parameters) if names[p] in saved}
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-
-
-def _by_rank(random: Sequence[RandomState]) -> dict[str, Tensor]:
-    return {f"{rank}.{kind}": tensor for rank, state in enumerate(random) for kind, tensor in state.items()}
-
-
-def random_state(device: torch.device) -> RandomState:
-    """What this process's next draws follow from."""
-    states = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    return states
-
-
-def restore_random_state(states: RandomState, device: torch.device) -> None:
-    torch.set_rng_state(states["cpu"])
-    if device.type == "cuda" and "cuda" in states:
-        torch.cuda.set_rng_state(states["cuda"], device)

@@ -9,7 +9,6 @@ def test_feed_forward_has_the_papers_number_of_parameters():
 
 
 def test_dropout_drops_its_share_and_keeps_the_mean():
-    torch.manual_seed(1)
     for share in (0.1, 0.3, 0.5):
         y = Dropout(share)(torch.ones(1001, 999))  # a size that is no multiple of four
         kept = y != 0
@@ -20,7 +19,6 @@ def test_dropout_drops_its_share_and_keeps_the_mean():
 
 def test_dropout_decisions_are_independent():
     """Neighbours, which share a random draw, are dropped together as often as strangers are."""
-    torch.manual_seed(2)
     dropped = (Dropout(0.3)(torch.ones(4_000_000)) == 0).view(-1, 4).double()
     covariance = torch.cov(dropped.T)
     assert_close(covariance, 0.21 * torch.eye(4, dtype=torch.float64), atol=1.5e-3, rtol=0)
@@ -28,9 +26,9 @@ def test_dropout_decisions_are_independent():
 
 def test_dropout_follows_the_seed_and_differs_between_calls():
     dropout, x = Dropout(0.5), torch.ones(1000)
-    torch.manual_seed(7)
+    dropout.generator.manual_seed(7)
     first, second = dropout(x), dropout(x)
-    torch.manual_seed(7)
+    dropout.generator.manual_seed(7)
     assert_close(dropout(x), first, rtol=0, atol=0)
     assert not second.equal(first)
 

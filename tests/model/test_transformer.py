@@ -179,7 +179,7 @@ def test_dropout_stands_where_the_paper_has_it_and_nowhere_else():
 def test_a_dropped_word_leaves_its_place_and_nothing_else(side, monkeypatch):
     """Dropping a token is reading an embedding of zeros there; the other side is untouched."""
     model = make_model(dropout=0.0, tie_embeddings=False, **{f"{side}_word_dropout": 0.5}).train()
-    monkeypatch.setattr(layers, "drop", lambda ones_P1, share: (torch.arange(len(ones_P1)) != 1).float().unsqueeze(1))
+    monkeypatch.setattr(layers, "drop", lambda ones_P1, *_: (torch.arange(len(ones_P1)) != 1).float().unsqueeze(1))
     dropped_BTV = model.decode(TGT_BT[1:2], model.encode(SRC_BS[1:2]))
     zero, zeroed = 49, {"source": SRC_BS, "target": TGT_BT}[side][1:2].clone()
     zeroed[0, 1] = zero

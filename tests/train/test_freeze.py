@@ -11,6 +11,7 @@ from tfmt.config import RunConfig, TrainConfig
 from tfmt.corpus.batches import Corpus, Side
 from tfmt.errors import ConfigError
 from tfmt.model.transformer import Transformer
+from tfmt.train.distributed import World
 from tfmt.train.freeze import freeze
 from tfmt.train.learner import Learner
 from tfmt.train.optim import make_optimizers
@@ -30,14 +31,14 @@ def test_what_is_frozen_stays_and_the_rest_moves(precision, optimizer):
     freeze(model, ["source_embedding", "encoder.1", "decoder.0.feed_forward.inner.weight"])
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     cfg = TrainConfig(optimizer=optimizer, learning_rate=0.01, weight_decay=0.1 if optimizer != "adam" else 0.0)
-    learner = Learner(model, cfg, precision)
+    learner = Learner(model, cfg, precision, World(model.device))
     batch = CORPUS.batch(torch.arange(2).numpy())
     for _ in range(3):
-        learner.learn([batch], batch.num_tokens, lr=0.01)
+        learner.learn([[batch]], batch.num_tokens, lr=0.01, seed=(1,))
     stayed = {name for name, weight in model.named_parameters() if weight.equal(before[name])}
     frozen = {name for name in before if name.startswith(("source_embedding", "encoder.1."))}
     assert stayed == frozen | {"decoder.0.feed_forward.inner.weight"}
-    for low, (name, own) in zip(learner.work.parameters(), model.named_parameters(), strict=True):
+    for low, (name, own) in zip(learner.workers.copies[0].parameters(), model.named_parameters(), strict=True):
         assert low.equal(own.to(low.dtype)), name
 
 

@@ -160,7 +160,7 @@ def make_trainer(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> Traine
 
 def first_gradients(cfg: RunConfig, corpus: Corpus, tokenizer: Tokenizer) -> dict[str, torch.Tensor]:
     trainer = make_trainer(cfg, corpus, tokenizer)
-    trainer.learner.work.eval()  # without dropout, whose draws follow the cut
+    [work.eval() for work in trainer.learner.workers.copies]  # without dropout, whose draws follow the cut
     _, update = next(
         updates_from(corpus, Cursor(0, 0), batch_tokens=10**6, micro_batch_tokens=cfg.train.micro_batch_tokens, seed=1)
     )

@@ -123,42 +123,41 @@ class FeedForward(nn.Module):
 
 
 class Dropout(nn.Module):
-    """`drop` in training, the identity in evaluation."""
+    """`drop` in training, the identity in evaluation.
+
+    On a CPU it draws from a generator of its own, so that copies of a model can be trained side by side, each with
+    draws that only its seed decides.
+    """
 
     def __init__(self, share: float) -> None:
         super().__init__()
         self.share = share
+        self.generator = torch.Generator("cpu")
 
     def forward(self, x: Tensor) -> Tensor:
-        return drop(x, self.share) if self.training and self.share else x
+        return drop(x, self.share, self.generator) if self.training and self.share else x
 
 
-class WordDropout(nn.Module):
+class WordDropout(Dropout):
     """Drops whole tokens in training: all of a token's vector is zero, and the vectors of the others are scaled up.
 
     As Sennrich et al. (2016, WMT) and Marian's dropout-src and dropout-trg have it: each place is drawn by itself,
     unlike Gal and Ghahramani (2016), who drop all places of a word. The token's position is added later, and stays.
     """
 
-    def __init__(self, share: float) -> None:
-        super().__init__()
-        self.share = share
-
     def forward(self, x_PD: Tensor) -> Tensor:
-        if not self.training or self.share == 0:
-            return x_PD
-        return x_PD * drop(x_PD.new_ones(len(x_PD), 1), self.share)
+        return x_PD * super().forward(x_PD.new_ones(len(x_PD), 1)) if self.training and self.share else x_PD
 
 
-def drop(x: Tensor, share: float) -> Tensor:
+def drop(x: Tensor, share: float, generator: torch.Generator) -> Tensor:
     """Zeroes a share of units and scales up the rest (Srivastava et al., 2014).
 
-    On a CPU one 64-bit draw of torch's generator decides four units, several times faster than a draw a unit; the
-    share is rounded to a multiple of 1/65536, and the scale made for that.
+    On a CPU one 64-bit draw decides four units, several times faster than a draw a unit; the share is rounded to a
+    multiple of 1/65536, and the scale made for that. Elsewhere the device's own generator draws.
     """
     if x.device.type != "cpu":
         return F.dropout(x, share)
     threshold = round(share * 65536)
-    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None, generator=generator)
     kept = draws.view(torch.int16)[: x.numel()].view(x.shape) >= threshold - 32768
     return x * kept.to(x.dtype).mul_(65536 / (65536 - threshold))

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -118,6 +119,15 @@ class Transformer(nn.Module):
     def dtype(self) -> torch.dtype:
         """The number format of the blocks' products and of all between them."""
         return cast(Block, self.encoder[0]).self_attention.query.weight.dtype
+
+    def seed_dropout(self, *seed: int) -> None:
+        """Let nothing but this seed decide what dropout draws from here on (on a GPU: whatever is drawn there)."""
+        dropouts = [module for module in self.modules() if isinstance(module, Dropout)]
+        seeds = np.random.SeedSequence(seed).generate_state(len(dropouts), np.uint64).tolist()
+        for dropout, own_seed in zip(dropouts, seeds, strict=True):
+            dropout.generator.manual_seed(own_seed)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seeds[0])
 
     def encode(self, src_BS: Tensor) -> Memory:
         """Read the source: ids that end in <eos>, padded with PAD."""

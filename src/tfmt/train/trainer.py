@@ -20,9 +20,9 @@ from typing import Any
 import torch
 
 from tfmt import checkpoint
-from tfmt.checkpoint import RandomState, Scored, TrainState
+from tfmt.checkpoint import Scored, TrainState
 from tfmt.config import Differences, RunConfig, differences
-from tfmt.corpus.batches import Corpus, Cursor, Update, open_prepared, prepared_tokenizer, share_of, updates_from
+from tfmt.corpus.batches import Batch, Corpus, Cursor, Update, open_prepared, prepared_tokenizer, share_of, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.device import keep_freed_memory, pick_precision, set_threads
 from tfmt.errors import ConfigError, DataError, Interrupted, TrainingError
@@ -99,8 +99,6 @@ class Trainer:
         torch.manual_seed(cfg.seed)
         self.model = Transformer(cfg.model, tokenizer.vocab_size).to(world.device).train()
         freeze(self.model, cfg.train.freeze)
-        if world.rank:
-            torch.manual_seed(cfg.seed + (world.rank << 32))  # dropout of its own; seeds are below 2^31
         self.learner = Learner(self.model, cfg.train, self.precision, world)
         self.ema = MovingAverage(self.model, cfg.train.ema) if cfg.train.ema else None
         self.state = TrainState(
@@ -193,20 +191,29 @@ class Trainer:
 
     def update(self, update: Update) -> Measured:
         """One optimizer step on all of an update's tokens, of which other processes do their shares."""
-        share = share_of(update, self.corpus, self.world.rank, self.world.size)
-        batches = (self.corpus.batch(pairs).to(self.device) for pairs in share if len(pairs))
         lr = lr_at(self.state.step + 1, self.cfg.train, self.cfg.model.d_model)
-        return self.learner.learn(batches, update.num_tokens, lr)
+        seed = (self.cfg.seed, self.state.step)
+        return self.learner.learn(self._shares_of(update), update.num_tokens, lr, seed)
+
+    def _shares_of(self, update: Update) -> list[Iterator[Batch]]:
+        """The batches of each of this process's workers."""
+        first = self.world.rank * self.learner.workers.num
+        return [
+            (
+                self.corpus.batch(pairs).to(self.device)
+                for pairs in share_of(update, self.corpus, number, self.learner.num_shares)
+                if len(pairs)
+            )
+            for number in range(first, first + self.learner.workers.num)
+        ]
 
     def _continue(self) -> None:
         """Go back to the newest whole checkpoint, where there is one; rank 0 reads it for all."""
         self._check_alike()
-        self.state, states = self.world.on_main(self._load)
+        self.state = self.world.on_main(self._load)
         self.learner.take_from_main()
         if self.ema:
             self.world.copy_from_main(list(self.ema.model.parameters()))
-        if self.world.rank < len(states):
-            checkpoint.restore_random_state(states[self.world.rank], self.device)
 
     def _check_alike(self) -> None:
         """Raise ConfigError unless all processes have the same settings and pairs."""
@@ -219,11 +226,11 @@ class Trainer:
                     f"data.train: holds other pairs for process {rank} than for process 0; copy the folder"
                 )
 
-    def _load(self) -> tuple[TrainState, list[RandomState]]:
-        """The newest whole checkpoint's state, and each process's random state; where there is none, as it is."""
+    def _load(self) -> TrainState:
+        """The newest whole checkpoint's state; where there is none, the state as it is."""
         folder = retention.newest_whole_checkpoint(self.folder)
         if folder is None:
-            return self.state, []
+            return self.state
         saved = Tokenizer.load(folder / "tokenizer.model")
         if saved.fingerprint != self.tokenizer.fingerprint:
             raise ConfigError(
@@ -254,7 +261,7 @@ class Trainer:
             machine=self.state.machine,
         )
         self._prune(continued)
-        return continued, checkpoint.load_random(folder)
+        return continued
 
     def _settle_best(self, state: TrainState) -> tuple[float | None, int]:
         """Score and step of the best so far, and the link `best` to match, whatever a kill has left."""
@@ -369,12 +376,11 @@ class Trainer:
         started = time.perf_counter()
         regular = is_due(self.cfg.train.save_every, self.state.saved, self.state.position)
         state = replace(self.state, saved=self.state.position)
-        random = self.world.gathered(checkpoint.random_state(self.device))
-        self.world.on_main(lambda: self._write(state, random, regular=regular, is_best=is_best))
+        self.world.on_main(lambda: self._write(state, regular=regular, is_best=is_best))
         self.state = state
         self._spend(time.perf_counter() - started)
 
-    def _write(self, state: TrainState, random: list[RandomState], *, regular: bool, is_best: bool) -> None:
+    def _write(self, state: TrainState, *, regular: bool, is_best: bool) -> None:
         folder = checkpoint.checkpoint_folder(self.folder, state.step)
         checkpoint.save_checkpoint(
             folder,
@@ -384,7 +390,6 @@ class Trainer:
             state=state,
             optimizers=self.learner.optimizers,
             ema=self.ema.model if self.ema else None,
-            random=random,
             regular=regular,
         )
         retention.link(self.folder, "last", folder)
