@@ -61,6 +61,8 @@ def main() -> None:
     if "OMP_WAIT_POLICY" not in os.environ:
         # threads that wait for one another yield the core soon: no slower alone, faster beside other programs (LOG.md)
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    # bf16 kernels are made for each size of a batch; the library's own 1,024 hold half a gigabyte that is seldom used
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "100")
     words = sys.argv[1:]
     show_traceback = "--traceback" in words
     words = [word for word in words if word != "--traceback"]

@@ -83,7 +83,7 @@ class _CrossEntropy(torch.autograd.Function):
             head.want_gradients(of_weight=ctx.needs_input_grad[1])
         for here in _chunks(len(h_PD), len(weight_VD)):
             logits_CV = head.logits(here)
-            p_CV, log_sum_C1 = _softmax(logits_CV)
+            p_CV, log_sum_C1 = _softmax(logits_CV, gold_P[here].unsqueeze(1))
             factor_C1 = None if factor_P is None else factor_P[here].unsqueeze(1)
             head.add_losses(here, logits_CV, log_sum_C1, factor_C1)
             if wants_gradient:
@@ -127,7 +127,7 @@ class _RDrop(torch.autograd.Function):
             logp, p = [], []
             for here in (one, other):
                 logits_CV = head.logits(here).float()  # the passes differ by little: bf16 would round that away
-                p_CV, log_sum_C1 = _softmax(logits_CV)
+                p_CV, log_sum_C1 = _softmax(logits_CV, gold_P[here].unsqueeze(1))
                 head.add_losses(here, logits_CV, log_sum_C1, half_C1)
                 logp.append(logits_CV - log_sum_C1)
                 p.append(p_CV)
@@ -210,9 +210,12 @@ def _chunks(num_tokens: int, vocab_size: int, passes: int = 1) -> Iterator[slice
         yield slice(start, min(start + size, num_tokens))
 
 
-def _softmax(logits_CV: Tensor) -> tuple[Tensor, Tensor]:
+def _softmax(logits_CV: Tensor, gold_C1: Tensor) -> tuple[Tensor, Tensor]:
     """Probabilities, and the logarithm of the sum of exponentials (in fp32)."""
     p_CV = logits_CV.softmax(dim=1)
+    gold_p_C1 = p_CV.gather(1, gold_C1).float()
+    if p_CV.device.type == "cpu" and bool((gold_p_C1 > 1e-30).all()):  # a CPU's search for the likeliest token is slow
+        return p_CV, logits_CV.gather(1, gold_C1).float() - gold_p_C1.log()
     # by the likeliest token: its probability is never near 0
     return p_CV, logits_CV.amax(dim=1, keepdim=True).float() - p_CV.amax(dim=1, keepdim=True).float().log()
 
