@@ -60,3 +60,10 @@ def weights(run: Path, link: str = "last") -> dict[str, torch.Tensor]:
 
 def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
     return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
+
+
+def state(run: Path, link: str = "last") -> dict:
+    """What a checkpoint says of where training stands, but for the clock."""
+    found = json.loads((run / link / "state/train.json").read_text())
+    del found["seconds"], found["saved"]["minutes"], found["validated"]["minutes"]
+    return found

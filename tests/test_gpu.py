@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tfmt.decode.translator import Translator
 from tfmt.model.attention import attend
 from tfmt.model.transformer import Transformer
 from tfmt.train.distributed import World
+from tfmt.train.ema import MovingAverage
 from tfmt.train.learner import Learner
 from tfmt.train.loss import batch_loss_sums
 from tfmt.train.optim import make_optimizers
@@ -106,3 +108,36 @@ def test_translations_in_fp32_equal_the_cpus(tokenizer):
         for device in ("cpu", "cuda")
     ]
     assert texts[0] == texts[1]
+
+
+def test_a_moving_average_equals_the_cpus():
+    averages = []
+    for device in ("cpu", "cuda"):
+        model = make_model().to(device)
+        ema = MovingAverage(model, 0.9)
+        for step, is_made in ((1, True), (2, False), (3, True)):
+            with torch.no_grad():
+                model.head.weight += 1
+            ema.follow(model, step, torch.tensor(is_made, device=device))
+        averages.append(ema.model.head.weight.cpu())
+    assert_close(averages[1], averages[0], atol=1e-6, rtol=1e-6)
+
+
+def test_an_update_that_is_not_finite_is_skipped_on_the_device(monkeypatch):
+    learner = Learner(make_model().cuda(), RunConfig().train, "bf16", World(torch.device("cuda")))
+    batch = BATCH.to(learner.model.device)
+    learner.learn([[batch]], batch.num_tokens, lr=1e-3, seed=(1,))
+    before = copy.deepcopy((learner.model.state_dict(), learner.optimizers[0].state_dict()["state"]))
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "tfmt.train.learner.batch_loss_sums", lambda *a: tuple(s * torch.nan for s in batch_loss_sums(*a))
+        )
+        assert not learner.learn([[batch]], batch.num_tokens, lr=1e-3, seed=(1,)).is_finite
+    assert_close(
+        (learner.model.state_dict(), learner.optimizers[0].state_dict()["state"]),
+        before,
+        rtol=0,
+        atol=0,
+    )
+    assert learner.learn([[batch]], batch.num_tokens, lr=1e-3, seed=(1,)).is_finite
+    assert not learner.model.head.weight.equal(before[0]["head.weight"])

@@ -212,6 +212,16 @@ class TrainConfig(_Section):
         default="auto",
         description="number format of products; auto: bf16 where the device multiplies it natively",
     )
+    max_skipped: int = Field(
+        default=5,
+        ge=1,
+        description="updates in a row skipped for a loss or gradient that is not finite, before training goes back",
+    )
+    max_rewinds: int = Field(
+        default=3,
+        ge=0,
+        description="times training goes back to its last good checkpoint, at half the rate, before it gives up",
+    )
     log_every: PositiveInterval = Field(default=Amount(50, "updates"), description="between two lines of the log")
     validate_every: Interval = Field(
         default=Amount(1000, "updates"), description="between two validations; 0: only at the end"
@@ -322,8 +332,9 @@ class RunConfig(_Section):
 MAY_CHANGE = {
     "data.train", "data.valid_source", "data.valid_target",
     "train.max_steps", "train.max_epochs", "train.max_tokens", "train.max_minutes", "train.patience", "train.best_by",
-    "train.log_every", "train.validate_every", "train.save_every", "train.keep", "train.keep_best", "train.average",
-    "train.average_of", "decode.beam", "decode.length_penalty", "decode.length_penalty_alpha",
+    "train.max_skipped", "train.max_rewinds", "train.log_every", "train.validate_every", "train.save_every",
+    "train.keep", "train.keep_best", "train.average", "train.average_of",
+    "decode.beam", "decode.length_penalty", "decode.length_penalty_alpha",
     "decode.max_length_ratio", "decode.max_length_offset",
 }  # fmt: skip
 Differences = dict[str, tuple[object, object]]  # by dotted key: the value before, and the one now

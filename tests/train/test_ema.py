@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 
@@ -37,10 +38,19 @@ def test_it_is_torchs_average_with_the_usual_warm_up():
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(torch.randn(parameter.shape, generator=generator))
-        ours.follow(model, step)
+        ours.follow(model, step, torch.tensor(True))
         torchs.update_parameters(model)
     for one, other in zip(ours.model.parameters(), torchs.module.parameters(), strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+def test_a_skipped_update_leaves_it_alone():
+    model = Transformer(small_config(), 50)
+    ours = MovingAverage(model, 0.8)
+    before = copy.deepcopy(ours.model.state_dict())
+    model.head.weight.data += 1
+    ours.follow(model, 1, torch.tensor(False))
+    torch.testing.assert_close(ours.model.state_dict(), before, atol=0, rtol=0)
 
 
 def test_training_itself_is_not_touched(tmp_path, prepared):

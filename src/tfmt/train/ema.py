@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import torch
+from torch import Tensor
 
 from tfmt.model.transformer import Transformer
 
@@ -21,7 +22,14 @@ class MovingAverage:
         self.decay = decay
 
     @torch.no_grad()
-    def follow(self, model: Transformer, step: int) -> None:
-        """Take in the weights after update `step` (from 1)."""
+    def follow(self, model: Transformer, step: int, is_made: Tensor) -> None:
+        """Take in the weights after update `step` (from 1), or stay as it is if that was skipped."""
         share = 1 - min(self.decay, (1 + step) / (10 + step))
-        torch._foreach_lerp_(list(self.model.parameters()), list(model.parameters()), share)
+        average: list[Tensor] = list(self.model.parameters())
+        weights: list[Tensor] = list(model.parameters())
+        if is_made.device.type != "cpu":  # without waiting for the answer
+            change = torch._foreach_sub(weights, average)
+            torch._foreach_mul_(change, is_made * share)
+            torch._foreach_add_(average, change)
+        elif is_made:
+            torch._foreach_lerp_(average, weights, share)

@@ -27,6 +27,7 @@ class Measured:
     loss: Tensor
     nll: Tensor
     norm: Tensor
+    is_finite: Tensor  # boolean; if not, the update was skipped
 
 
 class Learner:
@@ -45,7 +46,8 @@ class Learner:
     def learn(self, shares: Sequence[Iterable[Batch]], num_tokens: int, lr: float, seed: Sequence[int]) -> Measured:
         """One step on the batches of all processes: a share for each of this one's workers.
 
-        `num_tokens` counts the target tokens in all of them. Nothing but `seed` decides what dropout draws.
+        `num_tokens` counts the target tokens in all of them. Nothing but `seed` decides what dropout draws. Weights and
+        optimizers stay as they are when the loss or a gradient is not finite.
         """
 
         def gradients(work: Transformer, batch: Batch) -> Tensor:
@@ -58,14 +60,15 @@ class Learner:
         if self.world.size > 1:
             self.world.add_up([sums, *self._gradients()])
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.cfg.clip_norm or math.inf)
+        is_finite = (norm + sums.sum()).isfinite()
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = lr
-            optimizer.step()
+            _step(optimizer, is_finite)
             optimizer.zero_grad(set_to_none=True)
         self.workers.refresh()
         loss, nll = sums / num_tokens
-        return Measured(loss, nll, norm)
+        return Measured(loss, nll, norm, is_finite)
 
     def take_from_main(self) -> None:
         """Have the weights and the optimizers' state that rank 0 has."""
@@ -86,3 +89,12 @@ class Learner:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
         return [parameter.grad for parameter in trained if parameter.grad is not None]
+
+
+def _step(optimizer: torch.optim.Optimizer, is_finite: Tensor) -> None:
+    """A step or none; on a GPU fused Adam decides by itself, so that nothing waits for the answer."""
+    if is_finite.device.type != "cpu" and isinstance(optimizer, torch.optim.Adam):
+        optimizer.found_inf = (~is_finite).float()  # type: ignore[attr-defined]  # as torch's GradScaler does
+        optimizer.step()
+    elif is_finite:
+        optimizer.step()

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import torch
 
 from tfmt.train.learner import Measured
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Means over updates that were not skipped, and target tokens a second."""
+
+    loss: float
+    nll: float
+    norm: float
+    tokens_per_s: float
 
 
 class Meter:
@@ -17,26 +28,25 @@ class Meter:
         self.restart()
 
     def restart(self) -> None:
-        self.sums = torch.zeros(3, device=self.device)
+        self.sums = torch.zeros(4, device=self.device)  # of loss, plain loss, gradient norm; updates not skipped
         self.num_tokens = 0
-        self.num_updates = 0
         self.started = time.perf_counter()
 
     def add(self, measured: Measured, num_tokens: int) -> None:
-        self.sums += torch.stack((measured.loss, measured.nll, measured.norm))
+        found = torch.stack((measured.loss, measured.nll, measured.norm, torch.ones_like(measured.norm)))
+        self.sums += torch.where(measured.is_finite, found, 0)
         self.num_tokens += num_tokens
-        self.num_updates += 1
-
-    def is_finite(self) -> bool:
-        return bool(self.sums.isfinite().all())
 
     def leave_out(self, seconds: float) -> None:
         """Do not count time that something else took."""
         self.started += seconds
 
-    def read(self) -> tuple[float, float, float, float]:
-        """Mean loss, plain loss and gradient norm of the updates since the last reading, and target tokens a second."""
-        loss, nll, norm = (self.sums / self.num_updates).tolist()
+    def read(self) -> Reading | None:
+        """What the updates since the last reading were like; None when all were skipped."""
+        *sums, num_updates = self.sums.tolist()
         tokens_per_s = self.num_tokens / (time.perf_counter() - self.started)
         self.restart()
-        return loss, nll, norm, tokens_per_s
+        if not num_updates:
+            return None
+        loss, nll, norm = (total / num_updates for total in sums)
+        return Reading(loss, nll, norm, tokens_per_s)

@@ -34,6 +34,14 @@ def newest_whole_checkpoint(run: Path) -> Path | None:
     return None
 
 
+def newest_good_checkpoint(run: Path) -> Path | None:
+    """The newest whole one that was not saved amid updates skipped for numbers that are not finite."""
+    for folder in filter(is_whole, reversed(checkpoints(run))):
+        if not read_json(folder / "state/train.json").get("num_skipped_in_row"):
+            return folder
+    return None
+
+
 def is_whole(folder: Path) -> bool:
     """Whether every file is as it was written; a warning names what is not."""
     try:
@@ -72,6 +80,13 @@ def prune(run: Path, keep: int, ranked: Sequence[Scored] = ()) -> None:
     for folder in checkpoints(run):
         if folder.resolve() not in kept:
             _delete(folder)
+
+
+def delete_after(run: Path, folder: Path) -> None:
+    """Delete the checkpoints newer than `folder`: training has gone back to it."""
+    for newer in checkpoints(run):
+        if newer.name > folder.name:
+            _delete(newer)
 
 
 def prune_averages(run: Path, newest: Path) -> None:

@@ -40,6 +40,7 @@ from tfmt.train.limits import progress, warn_of_rates, why_end
 from tfmt.train.meter import Meter
 from tfmt.train.run_folder import as_words, own_run
 from tfmt.train.schedule import lr_at
+from tfmt.train.trouble import Diverged, SkipCounter, all_finite
 from tfmt.train.validate import Share, Validation, Validator
 from tfmt.units import START, is_due
 
@@ -108,6 +109,7 @@ class Trainer:
         )
         warn_of_rates(cfg.train, int(corpus.target.lengths.sum()))
         self.meter = Meter(world.device)
+        self.skips = SkipCounter(world.device)
         self.logged = START
         self.began = (0.0, 0.0)  # seconds and progress when this process took over
 
@@ -118,13 +120,26 @@ class Trainer:
 
     def run(self, changed: Differences) -> None:
         """Update, log, validate, save, until a limit is reached; raises Interrupted when a signal has come."""
-        cfg = self.cfg.train
         self._continue()
-        reason = why_end(cfg, self.state)
-        if reason and self.world.on_main(lambda: self._summary().get("step") == self.state.step):
+        is_over = why_end(self.cfg.train, self.state) is not None
+        if is_over and self.world.on_main(lambda: self._summary().get("step") == self.state.step):
             self.world.on_main(self._say_finished)
             return
         self._announce(changed)
+        try:
+            while (reason := self._train()) is None:
+                pass
+            self._finish(reason)
+        except BreakOff:
+            saved = self._save_for_stop()
+            raise Interrupted(
+                self.stop.signal_number,
+                f"stopped by {self.stop.signal_name} after update {self.state.step:,}, {saved}",
+            ) from None
+
+    def _train(self) -> str | None:
+        """Update, log, validate and save until a limit is reached: which; None after going back in trouble."""
+        cfg = self.cfg.train
         updates = updates_from(
             self.corpus,
             self.state.cursor,
@@ -136,6 +151,7 @@ class Trainer:
         self.logged = self.state.position
         self.meter.restart()
         self.log.advance(self.state.step, progress(cfg, self.state))
+        reason = why_end(cfg, self.state)
         try:
             self._validate_if_due(reason)  # what a signal broke off
             while reason is None:
@@ -149,15 +165,10 @@ class Trainer:
                 reason = why_end(cfg, self.state)
                 if not is_saved and (reason or is_due(cfg.save_every, self.state.saved, self.state.position)):
                     self._save()
-            self._finish(reason)
-        except BreakOff:
-            if self.state.saved.updates != self.state.step:
-                self._save()
-            raise Interrupted(
-                self.stop.signal_number,
-                f"stopped by {self.stop.signal_name} after update {self.state.step:,}, which is saved; "
-                "the same command goes on from there",
-            ) from None
+        except Diverged as trouble:
+            self._go_back(trouble)
+            return None
+        return reason
 
     def _validate_if_due(self, reason: str | None) -> bool:
         """Validate when it is time to, and save what is best so far; whether it has been saved."""
@@ -175,9 +186,11 @@ class Trainer:
         """Make one update and move the state past it; then all agree on whether to stop, and on the time, rank 0's."""
         started = time.perf_counter()
         cursor, update = next(updates)
-        self.meter.add(self.update(update), update.num_tokens)
+        measured = self.update(update)
+        self.meter.add(measured, update.num_tokens)
+        self.skips.add(measured.is_finite)
         if self.ema:
-            self.ema.follow(self.model, self.state.step + 1)
+            self.ema.follow(self.model, self.state.step + 1, measured.is_finite)
         seconds = self.state.seconds + time.perf_counter() - started if self.world.is_main else 0.0
         signal_number, seconds = self.world.most(self.stop.wish, seconds)
         self.stop.signal_number = int(signal_number)
@@ -188,12 +201,16 @@ class Trainer:
             tokens_seen=self.state.tokens_seen + update.num_tokens,
             seconds=seconds,
         )
+        if self.device.type == "cpu":  # which knows already: no need to wait for the next line of the log
+            self._heed_skips()
 
     def update(self, update: Update) -> Measured:
         """One optimizer step on all of an update's tokens, of which other processes do their shares."""
-        lr = lr_at(self.state.step + 1, self.cfg.train, self.cfg.model.d_model)
-        seed = (self.cfg.seed, self.state.step)
+        lr, seed = self._lr(self.state.step + 1), (self.cfg.seed, self.state.step)
         return self.learner.learn(self._shares_of(update), update.num_tokens, lr, seed)
+
+    def _lr(self, step: int) -> float:
+        return self.state.rate_scale * lr_at(step, self.cfg.train, self.cfg.model.d_model)
 
     def _shares_of(self, update: Update) -> list[Iterator[Batch]]:
         """The batches of each of this process's workers."""
@@ -207,13 +224,58 @@ class Trainer:
             for number in range(first, first + self.learner.workers.num)
         ]
 
+    def _heed_skips(self) -> None:
+        """Bring the state's counts up to date; raise Diverged when too many updates in a row were skipped."""
+        num_skipped, in_a_row = self.skips.read()
+        self.state = replace(self.state, num_skipped=num_skipped, num_skipped_in_row=in_a_row)
+        if in_a_row >= self.cfg.train.max_skipped:
+            raise Diverged(f"loss or gradient was not finite in {in_a_row} updates in a row")
+
+    def _go_back(self, trouble: Diverged) -> None:
+        """Go on from the last good checkpoint at half the rate; raises TrainingError when that is no way out."""
+        failed = self.state
+        good = self.world.on_main(lambda: retention.newest_good_checkpoint(self.folder))
+        advice = "lower train.learning_rate or raise train.warmup_steps, and start anew with --overwrite"
+        at = f"{self.folder}: after update {failed.step:,}: {trouble}"
+        if good is None:
+            raise TrainingError(f"{at}, and no good checkpoint is there to go back to: {advice}")
+        if failed.num_rewinds >= self.cfg.train.max_rewinds:
+            raise TrainingError(f"{at}; {good.name} is the last good checkpoint (train.max_rewinds reached): {advice}")
+        self.world.on_main(lambda: retention.delete_after(self.folder, good))
+        self._load(good)
+        self.state = replace(
+            self.state,
+            seconds=failed.seconds,
+            num_skipped=failed.num_skipped,
+            num_rewinds=failed.num_rewinds + 1,
+            rate_scale=failed.rate_scale / 2,
+        )
+        self.skips.set(failed.num_skipped, 0)
+        self.log.event(
+            "rewind",
+            step=self.state.step,
+            failed_step=failed.step,
+            reason=str(trouble),
+            rate_scale=self.state.rate_scale,
+            message=(
+                f"after update {failed.step:,}: {trouble}; going back to update {self.state.step:,}, "
+                f"at {self.state.rate_scale:g} times the rate"
+            ),
+        )
+
     def _continue(self) -> None:
         """Go back to the newest whole checkpoint, where there is one; rank 0 reads it for all."""
         self._check_alike()
-        self.state = self.world.on_main(self._load)
+        self._load(self.world.on_main(lambda: retention.newest_whole_checkpoint(self.folder)))
+
+    def _load(self, folder: Path | None) -> None:
+        """Have all as a checkpoint holds it; None: as it is in rank 0."""
+        if folder is not None:
+            self.state = self.world.on_main(lambda: self._read(folder))
         self.learner.take_from_main()
         if self.ema:
             self.world.copy_from_main(list(self.ema.model.parameters()))
+        self.skips.set(self.state.num_skipped, self.state.num_skipped_in_row)
 
     def _check_alike(self) -> None:
         """Raise ConfigError unless all processes have the same settings and pairs."""
@@ -226,11 +288,8 @@ class Trainer:
                     f"data.train: holds other pairs for process {rank} than for process 0; copy the folder"
                 )
 
-    def _load(self) -> TrainState:
-        """The newest whole checkpoint's state; where there is none, the state as it is."""
-        folder = retention.newest_whole_checkpoint(self.folder)
-        if folder is None:
-            return self.state
+    def _read(self, folder: Path) -> TrainState:
+        """Put all back as it was when a checkpoint was saved, and the run's links with it."""
         saved = Tokenizer.load(folder / "tokenizer.model")
         if saved.fingerprint != self.tokenizer.fingerprint:
             raise ConfigError(
@@ -274,8 +333,11 @@ class Trainer:
         average = self._summary().get("best_score")
         if average is not None and link.resolve().name.startswith("average-") and link.exists():
             return (-average if self.cfg.train.best_by in ("ppl", "loss") else average), state.best_step
-        if state.best_step and checkpoint.checkpoint_folder(self.folder, state.best_step).exists():
-            retention.link(self.folder, "best", checkpoint.checkpoint_folder(self.folder, state.best_step))
+        folder = checkpoint.checkpoint_folder(self.folder, state.best_step)
+        if not state.best_step or not folder.exists():
+            link.unlink(missing_ok=True)
+            return None, 0
+        retention.link(self.folder, "best", folder)
         return state.best, state.best_step
 
     def _announce(self, changed: Differences) -> None:
@@ -310,29 +372,35 @@ class Trainer:
         return (self.state.seconds - seconds) * (1 - now) / (now - share) if now > share else 0.0
 
     def _log_training(self) -> None:
-        state = self.state
-        self._check_numbers()
-        loss, nll, norm, tokens_per_s = self.meter.read()
+        self._heed_skips()
+        state, self.logged = self.state, self.state.position
+        if news := self.skips.news(state.num_skipped):
+            self.log.event(
+                "skip", step=state.step, skipped=state.num_skipped, message=f"up to update {state.step:,} {news}"
+            )
+        reading = self.meter.read()
+        if reading is None:
+            return
         self.log.event(
             "train",
             step=state.step,
             epoch=state.cursor.epoch + 1 if state.cursor.update else max(state.cursor.epoch, 1),
-            loss=loss,
-            nll=nll,
-            ppl=math.exp(min(nll, 700.0)),
-            lr=lr_at(state.step, self.cfg.train, self.cfg.model.d_model),
-            grad_norm=norm,
-            tokens_per_s=tokens_per_s,
+            loss=reading.loss,
+            nll=reading.nll,
+            ppl=math.exp(min(reading.nll, 700.0)),
+            lr=self._lr(state.step),
+            grad_norm=reading.norm,
+            tokens_per_s=reading.tokens_per_s,
             tokens_seen=state.tokens_seen,
+            skipped=state.num_skipped,
             seconds=state.seconds,
             progress=progress(self.cfg.train, state),
             seconds_left=self._seconds_left(),
         )
-        self.logged = state.position
 
     def _validate(self, validator: Validator) -> bool:
         """Validate and log; True when no earlier checkpoint was as good."""
-        self._check_numbers()
+        self._require_finite()
         started = time.perf_counter()
         found = validator(self.served, self._shares)
         self._spend(time.perf_counter() - started)
@@ -372,7 +440,8 @@ class Trainer:
         self.log.event("validate", step=self.state.step, **asdict(found), is_best=is_best, averaged=averaged)
 
     def _save(self, *, is_best: bool = False) -> None:
-        self._check_numbers()
+        self._heed_skips()
+        self._require_finite()
         started = time.perf_counter()
         regular = is_due(self.cfg.train.save_every, self.state.saved, self.state.position)
         state = replace(self.state, saved=self.state.position)
@@ -401,15 +470,19 @@ class Trainer:
         cfg = self.cfg.train
         retention.prune(self.folder, cfg.keep, state.ranked[: cfg.keep_best])
 
-    def _check_numbers(self) -> None:
-        """Raise rather than save, log or translate with what is no finite number."""
-        weights = (weight for model in {self.model, self.served} for weight in model.parameters())
-        if self.meter.is_finite() and all(bool(weight.isfinite().all()) for weight in weights):
-            return
-        raise TrainingError(
-            f"{self.folder}: loss, gradient or weights are not finite near update {self.state.step:,}; they are "
-            "not saved: lower train.learning_rate or raise train.warmup_steps, and start anew with --overwrite"
-        )
+    def _save_for_stop(self) -> str:
+        """Save unless it is saved; what has become of the last update, in words."""
+        try:
+            if self.state.saved.updates != self.state.step:
+                self._save()
+        except Diverged as trouble:
+            return f"which is not saved ({trouble}); the same command goes on from the last checkpoint"
+        return "which is saved; the same command goes on from there"
+
+    def _require_finite(self) -> None:
+        """Raise rather than save, or translate with, what is no number."""
+        if not all_finite(self.model, self.served):
+            raise Diverged("weights are not finite")
 
     def _spend(self, seconds: float) -> None:
         """Count time that went into something else than updates, rank 0's."""
