@@ -146,6 +146,9 @@ class ModelConfig(_Section):
 
 
 class TrainConfig(_Section):
+    start_from: str = Field(
+        default="", description="model or run whose weights training starts from (fine-tuning); empty: random ones"
+    )
     batch_tokens: int = Field(
         default=4096,
         ge=1,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
-from tfmt.corpus.tokenizer import ESCAPE, Tokenizer, _sample, train_tokenizer
+from tfmt.corpus.tokenizer import ESCAPE, SPACE, Tokenizer, _sample, train_tokenizer
 from tfmt.errors import DataError, ModelError, OutputExists
 from tfmt.special_ids import BOS, EOS, PAD, UNK
 
@@ -316,3 +316,20 @@ def test_a_tokenizer_that_is_not_there_is_named(tmp_path: Path) -> None:
         Tokenizer.load(tmp_path / "none")
     with pytest.raises(ModelError, match="is not a file"):
         Tokenizer.load(tmp_path)
+
+
+def test_a_piece_of_another_vocabulary_is_cut_as_its_text_is(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("the theatre gathers 😊 <s> thesis\nhere there <0x41> ether\n" * 9, encoding="utf-8")
+    old, new = tmp_path / "old.model", tmp_path / "new.model"
+    train_tokenizer([text], vocab_size=300, output=old)
+    train_tokenizer([text], vocab_size=330, output=new)
+    small, large = Tokenizer.load(old), Tokenizer.load(new)
+    begins = [piece for piece in large.pieces if piece.startswith(SPACE) and len(piece) > 1]
+    assert len(begins) > 10
+    for piece in begins:
+        assert small.cut(piece) == small.encode([piece[1:].replace(SPACE, " ")])[0]
+    for piece in set(small.pieces[260:]):
+        assert small.cut(piece) == [small.pieces.index(piece)]
+    for foreign in ("Ω", "<s>", "<0x41>"):
+        assert small.decode(small.cut(SPACE + foreign)) == foreign  # never a special id or byte by its name

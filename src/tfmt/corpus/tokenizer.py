@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import logging
 import os
 import random
@@ -118,6 +119,36 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids; special ids say nothing, bytes that are not UTF-8 become U+FFFD."""
         return _unescape(self._model.decode([int(id) for id in ids if id > UNK]))
+
+    @property
+    def pieces(self) -> list[str]:
+        """Each id's piece, as sentencepiece writes it: a space is U+2581, a byte <0x0A>."""
+        return [self._model.id_to_piece(number) for number in range(self.vocab_size)]
+
+    def cut(self, piece: str) -> list[int]:
+        """Ids of the pieces here that another vocabulary's piece comes to; merged as in encoding, best score first."""
+        parts = list(piece)
+        while merges := [
+            (-self._model.get_score(number), place)
+            for place, pair in enumerate(itertools.pairwise(parts))
+            if (number := self._text_piece("".join(pair))) is not None
+        ]:
+            _, place = min(merges)
+            parts[place : place + 2] = ["".join(parts[place : place + 2])]
+        ids: list[int] = []
+        for part in parts:
+            number = self._text_piece(part)
+            ids += [self._byte(byte) for byte in part.encode()] if number is None else [number]
+        return ids
+
+    def _text_piece(self, piece: str) -> int | None:
+        """The id of a piece that stands for its own text: no special id, no byte."""
+        number: int = self._model.piece_to_id(piece)
+        return None if number <= UNK or self._model.is_byte(number) else number
+
+    def _byte(self, byte: int) -> int:
+        number: int = self._model.piece_to_id(f"<0x{byte:02X}>")
+        return number
 
 
 def _texts(path: Path, columns: tuple[int, int] | None, source_language: str, target_language: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+from tfmt.config import RunConfig
 from tfmt.errors import ConfigError
 from tfmt.model.transformer import Transformer
 
@@ -23,6 +24,11 @@ def freeze(model: Transformer, parts: Sequence[str]) -> None:
             weight.requires_grad_(False)
     if not any(weight.requires_grad for weight in weights.values()):
         raise ConfigError(f"train.freeze: {', '.join(parts)}: all of the model; leave something to train")
+
+
+def check_parts(cfg: RunConfig, vocab_size: int) -> None:
+    """Raise what `freeze` would, before there is a model."""
+    freeze(Transformer.without_weights(cfg.model, vocab_size, "meta"), cfg.train.freeze)
 
 
 def num_frozen(model: Transformer) -> int:

@@ -33,13 +33,14 @@ from tfmt.train import retention
 from tfmt.train.averaging import average_weights
 from tfmt.train.distributed import World
 from tfmt.train.ema import MovingAverage
-from tfmt.train.freeze import freeze, num_frozen
+from tfmt.train.freeze import check_parts, freeze, num_frozen
 from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
 from tfmt.train.learner import Learner, Measured
 from tfmt.train.limits import progress, warn_of_rates, why_end
 from tfmt.train.meter import Meter
 from tfmt.train.run_folder import as_words, own_run
 from tfmt.train.schedule import lr_at
+from tfmt.train.start import Start, start_from
 from tfmt.train.trouble import Diverged, SkipCounter, all_finite
 from tfmt.train.validate import Share, Validation, Validator
 from tfmt.units import START, is_due
@@ -60,6 +61,10 @@ def train(cfg: RunConfig, run: Path, *, view: View, world: World, threads: int =
     tokenizer = Tokenizer.load(prepared_tokenizer(folders))
     corpus = open_prepared(folders, tokenizer.vocab_size)
     validator = Validator(cfg, tokenizer) if cfg.data.valid_source else None
+    check_parts(cfg, tokenizer.vocab_size)
+    start = None
+    if world.is_main and cfg.train.start_from and (overwrite or not checkpoint.checkpoints(run)):
+        start = start_from(Path(cfg.train.start_from), cfg.model, tokenizer)
     with ExitStack() as stack:
         changed: Differences = {}
         if world.is_main:
@@ -69,7 +74,15 @@ def train(cfg: RunConfig, run: Path, *, view: View, world: World, threads: int =
             log = stack.enter_context(RunLog(Path(os.devnull), NoView()))
         stop = stack.enter_context(signals_as_wish())
         trainer = Trainer(
-            cfg, run, corpus=corpus, tokenizer=tokenizer, validator=validator, world=world, log=log, stop=stop
+            cfg,
+            run,
+            corpus=corpus,
+            tokenizer=tokenizer,
+            validator=validator,
+            start=start,
+            world=world,
+            log=log,
+            stop=stop,
         )
         trainer.run(changed)
 
@@ -83,6 +96,7 @@ class Trainer:
         corpus: Corpus,
         tokenizer: Tokenizer,
         validator: Validator | None,
+        start: Start | None = None,
         world: World,
         log: RunLog,
         stop: Stop,
@@ -99,6 +113,9 @@ class Trainer:
         self.precision = pick_precision(cfg.train.precision, world.device)
         torch.manual_seed(cfg.seed)
         self.model = Transformer(cfg.model, tokenizer.vocab_size).to(world.device).train()
+        self.start = start  # rank 0's, as the weights are that all begin with
+        if start:
+            start.put_into(self.model)
         freeze(self.model, cfg.train.freeze)
         self.learner = Learner(self.model, cfg.train, self.precision, world)
         self.ema = MovingAverage(self.model, cfg.train.ema) if cfg.train.ema else None
@@ -342,7 +359,11 @@ class Trainer:
 
     def _announce(self, changed: Differences) -> None:
         step, frozen = self.state.step, num_frozen(self.model)
-        how = f"going on after update {step:,}" if step else "starting"
+        how = "starting"
+        if step:
+            how = f"going on after update {step:,}"
+        elif self.start:
+            how = f"starting from {self.start.origin}"
         self.log.event(
             "resume" if step else "start",
             step=step,
