@@ -16,15 +16,21 @@ def make_optimizers(model: nn.Module, cfg: TrainConfig) -> list[torch.optim.Opti
     """
     betas, eps, decay, momentum = cfg.adam_betas, cfg.adam_eps, cfg.weight_decay, cfg.momentum
     groups = _groups(model, decay)
+    # where a GPU steps, all state stays there: nothing waits for it, and what is loaded lies as what was saved
+    on_gpu = next(model.parameters()).is_cuda
     match cfg.optimizer:
         case "adam":  # Kingma and Ba, 2015
             return [torch.optim.Adam(_trained(model), lr=0.0, betas=betas, eps=eps, fused=True)]
         case "adamw":  # Loshchilov and Hutter, 2019
             return [torch.optim.AdamW(groups, lr=0.0, betas=betas, eps=eps, fused=True)]
         case "radam":  # Liu et al., 2020
-            return [torch.optim.RAdam(groups, lr=0.0, betas=betas, eps=eps, decoupled_weight_decay=True)]
+            return [
+                torch.optim.RAdam(groups, lr=0.0, betas=betas, eps=eps, decoupled_weight_decay=True, capturable=on_gpu)
+            ]
         case "nadam":  # Dozat, 2016
-            return [torch.optim.NAdam(groups, lr=0.0, betas=betas, eps=eps, decoupled_weight_decay=True)]
+            return [
+                torch.optim.NAdam(groups, lr=0.0, betas=betas, eps=eps, decoupled_weight_decay=True, capturable=on_gpu)
+            ]
         case "adafactor":  # Shazeer and Stern, 2018
             return [torch.optim.Adafactor(groups, lr=0.0)]
         case "sgd":
