@@ -19,6 +19,7 @@ LEVELS = {
     "files": 1,
     "special_ids": 1,
     "config": 1,
+    "config_file": 1,
     "device": 1,
     "runlog": 1,
     "corpus": 2,
@@ -30,7 +31,7 @@ LEVELS = {
     "cli": 5,
     "__main__": 6,
 }
-SIDEWAYS = {("decode", "checkpoint")}  # imports within a level that are meant
+SIDEWAYS = {("decode", "checkpoint"), ("config_file", "config")}  # imports within a level that are meant
 HOMES = {
     "sentencepiece": ("corpus/tokenizer.py",),
     "sacrebleu": ("evaluate/",),
@@ -46,7 +47,7 @@ NEVER = {  # from the part or file named, to the module named or anything in it
     "decode": ("tfmt.train",),
 }
 VAGUE_NAMES = {"utils", "util", "helpers", "common", "constants", "registry", "base", "misc"}
-HEAVY = ("torch", "datasets", "pyarrow", "sacrebleu", "numpy", "tfmt.config")
+HEAVY = ("torch", "datasets", "pyarrow", "sacrebleu", "numpy", "tfmt.config", "tfmt.config_file")
 
 
 def modules() -> list[Path]:

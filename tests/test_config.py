@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tfmt.config import MAY_CHANGE, ModelConfig, RunConfig, TrainConfig, describe, differences, load_config, save_config
+from tfmt.config import MAY_CHANGE, ModelConfig, RunConfig, TrainConfig
+from tfmt.config_file import describe, differences, load_config, save_config
 from tfmt.errors import ConfigError
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "configuration.md"
@@ -262,7 +263,7 @@ def test_each_key_that_may_change_is_a_key() -> None:
 
 
 def test_the_documentation_holds_the_table_of_every_key() -> None:
-    """When this fails: put the output of `python -c "from tfmt.config import *; print(describe())"` there."""
+    """When this fails: put the output of `python -c "from tfmt.config_file import *; print(describe())"` there."""
     _, _, rest = DOCUMENT.read_text(encoding="utf-8").partition("<!-- table -->\n")
     table, _, _ = rest.partition("<!-- end of table -->")
     assert table == describe()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tfmt.config import load_config
+from tfmt.config_file import load_config
 from tfmt.train.schedule import lr_at
 
 CONFIGS = Path(__file__).parents[1] / "configs"

@@ -27,7 +27,8 @@ import torch
 from torch import Tensor, nn
 
 from tfmt import __version__
-from tfmt.config import RunConfig, load_config, save_config
+from tfmt.config import RunConfig
+from tfmt.config_file import load_config, save_config
 from tfmt.corpus.batches import Cursor
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.errors import ConfigError, ModelError

@@ -9,7 +9,9 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
 Unit = Literal["updates", "epochs", "tokens", "minutes"]
 
@@ -97,3 +99,48 @@ START = Position()
 def is_due(every: Amount, last: Position, now: Position) -> bool:
     """Whether an interval has ended between two positions: a function of them alone, so that a stop changes nothing."""
     return now.intervals(every) > last.intervals(every)
+
+
+# What follows is for fields of the configuration: numbers of one unit, and intervals in any.
+
+
+def _in(unit: Unit) -> BeforeValidator:
+    """Take "50ku" and the like as the number of `unit` it means, and leave numbers alone."""
+
+    def number_of(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        amount = Amount.parse(value)
+        if amount.unit != unit:
+            raise ValueError(
+                f'"{value}" counts {amount.unit}, this key {unit}; '
+                "limits are max_steps, max_epochs, max_tokens and max_minutes"
+            )
+        return amount.number
+
+    return BeforeValidator(number_of)
+
+
+def _interval(value: object) -> object:
+    """Take a whole number as updates, and read a text with a unit."""
+    if isinstance(value, Amount):
+        return value
+    if type(value) is int and value >= 0:
+        return Amount(value, "updates")
+    if isinstance(value, str):
+        return Amount.parse(value)
+    raise ValueError(f'{value!r} is no interval; write a whole number of updates, or "0.5e", "10Mt", "15m"')
+
+
+def _positive(value: Amount) -> Amount:
+    if not value.number:
+        raise ValueError("must be more than 0")
+    return value
+
+
+Updates = Annotated[int, _in("updates")]
+Epochs = Annotated[float, _in("epochs")]
+Tokens = Annotated[int, _in("tokens")]
+Minutes = Annotated[float, _in("minutes")]
+Interval = Annotated[Amount, BeforeValidator(_interval), PlainSerializer(Amount.written)]
+PositiveInterval = Annotated[Interval, AfterValidator(_positive)]

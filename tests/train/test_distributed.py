@@ -13,7 +13,8 @@ import torch
 from ranks import Fault, full_disk_at, hit_at, other_words, train_on
 from runs import config, equal, events, losses, run_training, weights
 
-from tfmt.config import RunConfig, save_config
+from tfmt.config import RunConfig
+from tfmt.config_file import save_config
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,8 @@ from runs import Silent, config, equal, events, losses, run_training, weights
 from safetensors.torch import load_file
 
 from tfmt import checkpoint
-from tfmt.config import RunConfig, save_config
+from tfmt.config import RunConfig
+from tfmt.config_file import save_config
 from tfmt.corpus.batches import Corpus, Cursor, Side, open_prepared, updates_from
 from tfmt.corpus.filters import FilterConfig
 from tfmt.corpus.prepare import prepare
@@ -37,7 +38,7 @@ import os
 import sys
 import torch
 from pathlib import Path
-from tfmt.config import load_config
+from tfmt.config_file import load_config
 from tfmt.runlog import PlainView
 from tfmt.train import retention
 from tfmt.train.distributed import World

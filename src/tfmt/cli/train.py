@@ -29,7 +29,7 @@ def train(
     Ctrl-C and SIGTERM save before they end. Progress goes to stderr, every figure to log.jsonl in the run folder.
     On several GPUs or machines: torchrun --nproc-per-node N -m tfmt train CONFIG.
     """
-    from tfmt.config import load_config
+    from tfmt.config_file import load_config
     from tfmt.runlog import view_for_stderr
     from tfmt.train.distributed import joined
     from tfmt.train.trainer import train as run_training

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tfmt.checkpoint import MODEL_FILES, find_model, load_model, load_tensors, save_model, verify
-from tfmt.config import differences, load_config
+from tfmt.config_file import differences, load_config
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.errors import ModelError
 from tfmt.files import check_output

@@ -35,14 +35,13 @@ def make_optimizers(model: nn.Module, cfg: TrainConfig) -> list[torch.optim.Opti
             return [torch.optim.Adafactor(groups, lr=0.0)]
         case "sgd":
             return [torch.optim.SGD(groups, lr=0.0, momentum=momentum, fused=True)]
-        case (
-            "muon"
-        ):  # Jordan et al., 2024; steps as long as Adam's (Liu et al., 2025), so one learning rate serves both
+        case "muon":  # Jordan et al., 2024
             if not hasattr(torch.optim, "Muon"):
                 raise ConfigError(
                     f'train.optimizer "muon": torch {torch.__version__} has none; update it, or use "adamw"'
                 )
             matrices, others = groups
+            # steps as long as Adam's (Liu et al., 2025), so that one learning rate serves both
             return [
                 torch.optim.Muon(
                     [matrices], lr=0.0, momentum=momentum, weight_decay=decay, adjust_lr_fn="match_rms_adamw"

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tfmt.config import MAY_CHANGE, Differences, RunConfig, differences, load_config, save_config
+from tfmt.config import MAY_CHANGE, RunConfig
+from tfmt.config_file import Differences, differences, load_config, save_config
 from tfmt.errors import ConfigError, DataError, TfmtError
 from tfmt.files import check_output, whole_file
 from tfmt.train import retention

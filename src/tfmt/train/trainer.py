@@ -21,7 +21,8 @@ import torch
 
 from tfmt import checkpoint
 from tfmt.checkpoint import Scored, TrainState
-from tfmt.config import Differences, RunConfig, differences
+from tfmt.config import RunConfig
+from tfmt.config_file import Differences, differences
 from tfmt.corpus.batches import Batch, Corpus, Cursor, Update, open_prepared, prepared_tokenizer, share_of, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.device import keep_freed_memory, pick_precision, set_threads
