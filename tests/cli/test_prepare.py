@@ -80,6 +80,20 @@ def test_inputs_repeat_and_pair_up_in_order(folder: Path) -> None:
     assert stored(folder) == [("zwei", "two")]
 
 
+def test_weights_stay_with_their_pairs(folder: Path) -> None:
+    (folder / "a.weights").write_text("1\n2.5\n0\n9\n1e-1\n")
+    (folder / "b.weights").write_text("7\n")
+    (folder / "b.tsv").write_text("eins\tone\n")
+    words = ["--source", "a.de", "--target", "a.en", "--corpus", "b.tsv"]
+    assert prepare(folder, *words, "--weights", "a.weights", "--weights", "b.weights") == 0
+    assert stored(folder) == [*KEPT, ("eins", "one")]
+    dataset = datasets.load_from_disk(str(folder / "out" / "dataset"))
+    assert dataset["weight"][:] == pytest.approx([1, 2.5, 0, 0.1, 7])
+    report = json.loads((folder / "out" / "report.json").read_bytes())
+    assert report["weights"] == pytest.approx({"min": 0, "mean": 2.12, "max": 7})
+    assert "Weights: min 0, mean 2.12, max 7." in (folder / "out" / "report.md").read_text()
+
+
 def test_format_reads_a_file_whatever_its_name(folder: Path) -> None:
     (folder / "corpus.dat").write_text("eins\tone\n")
     assert prepare(folder, "--corpus", "corpus.dat", "--format", "tsv") == 0
@@ -117,6 +131,11 @@ def test_filters_are_options(folder: Path, capsys: pytest.CaptureFixture[str]) -
         ("--source a.de --target a.en --tokenizer none.model", "none.model: no such tokenizer"),
         ("--source a.de --target a.en --tokenizer a.de", "a.de: is damaged, or not a sentencepiece model"),
         ("--source a.de --target a.en --max-tokens 0", "max-tokens"),
+        ("--source a.de --target a.en --weights nan.txt", "nan.txt:3: weight 'nan': expected a number from 0 to"),
+        ("--source a.de --target a.en --weights short.txt", "short.txt has 2 lines but {tmp}/a.de has 5 pairs"),
+        ("--source a.de --target a.en --weights none.txt", "none.txt: no such file"),
+        ("--source a.de --target a.en --weights zero.txt", "all pairs kept weigh 0"),
+        ("--source a.de --target a.en --weights nan.txt --weights nan.txt", "2 --weights for 1 inputs"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(
@@ -130,6 +149,9 @@ def test_errors_are_one_line_and_leave_nothing(
     (folder / "blank.tsv").write_text("\ta\n \tb\n")
     (folder / "bad.jsonl").write_text("[\n")
     (folder / "memory.tmx").write_text("<tmx/>\n")
+    (folder / "nan.txt").write_text("1\n1\nnan\n1\n1\n")
+    (folder / "short.txt").write_text("1\n1\n")
+    (folder / "zero.txt").write_text("0\n0\n0\n5\n0\n")  # that of the pair that is dropped does not count
     before = sorted(file.name for file in folder.iterdir())
     capsys.readouterr()
     assert prepare(folder, *words.split()) == 2

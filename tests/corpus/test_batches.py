@@ -14,6 +14,7 @@ from tfmt.corpus.batches import (
     open_prepared,
     plan_epoch,
     prepared_tokenizer,
+    relative_weights,
     share_of,
     updates_from,
 )
@@ -158,6 +159,31 @@ def write_prepared(folder: Path, sources, targets, tokenizer: bytes = b"t", **op
     (folder / "report.json").write_text(json.dumps({"tokenizer": fingerprint}), encoding="utf-8")
     (folder / "tokenizer.model").write_bytes(tokenizer)
     return folder
+
+
+def write_weighted(folder: Path, sources, targets, weights) -> Path:
+    write_prepared(folder, sources, targets)
+    dataset = datasets.load_from_disk(str(folder / "dataset")).add_column("weight", weights)
+    dataset.save_to_disk(str(folder / "weighted"))
+    (folder / "dataset").rename(folder / "unweighted")
+    (folder / "weighted").rename(folder / "dataset")
+    return folder
+
+
+def test_weights_come_with_their_pairs_and_are_1_on_average_over_target_tokens(tmp_path):
+    first = write_weighted(tmp_path / "a", [[5], [6]], [[7], [8, 9, 9, 9]], [0.5, 3.0])
+    second = write_prepared(tmp_path / "b", [[40]], [[42]])  # without weights: all 1
+    corpus = open_prepared([first, second], 100)
+    mean = (2 * 0.5 + 5 * 3.0 + 2 * 1.0) / 9
+    assert corpus.weights == pytest.approx([0.5 / mean, 3 / mean, 1 / mean])
+    assert corpus.batch(np.array([2, 0])).weight_B.tolist() == pytest.approx([1 / mean, 0.5 / mean])
+    assert corpus.weights @ corpus.target.lengths == pytest.approx(9)
+    assert corpus.fingerprint() != Corpus(corpus.source, corpus.target).fingerprint()
+
+
+def test_weights_that_are_all_the_same_are_none():
+    lengths = np.array([3, 1, 4, 1, 5])
+    assert relative_weights(np.full(5, 0.3, dtype=np.float32), lengths) is None
 
 
 def sentences_of(side: Side) -> list[list[int]]:

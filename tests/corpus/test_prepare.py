@@ -163,6 +163,7 @@ def test_report_json_says_everything(tmp_path: Path) -> None:
             "source": {"mean": 50.5, "p50": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100},
             "target": {"mean": 2.0, "p50": 2, "p90": 2, "p95": 2, "p99": 2, "max": 2},
         },
+        "weights": None,
         "tokenizer": "f" * 64,
         "vocab_size": 65_536,
         "source_language": "de",

@@ -34,6 +34,13 @@ def prepare(
         list[Path] | None,
         typer.Option(help="File that holds both sides: .tsv .jsonl; again for more.", show_default=False),
     ] = None,
+    weights: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="How much each pair counts in training, a number a line; again for each pair of files or --corpus.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[
         str, typer.Option(metavar="KIND", help="Kind of --corpus when its name does not tell: tsv, jsonl.")
     ] = "",
@@ -67,7 +74,9 @@ def prepare(
     from tfmt.corpus.tokenizer import Tokenizer
 
     opened = Tokenizer.load(tokenizer)
-    inputs, pairs = _inputs(source or [], target or [], corpus or [], format, columns, source_language, target_language)
+    inputs, pairs = _inputs(
+        source or [], target or [], corpus or [], weights or [], format, columns, source_language, target_language
+    )
     with _progress() as progress:
         report = run(
             pairs,
@@ -75,6 +84,7 @@ def prepare(
             output,
             filters=FilterConfig(max_tokens=max_tokens, max_ratio=max_ratio, drop_identical=drop_identical),
             inputs=inputs,
+            weighted=bool(weights),
             source_language=source_language,
             target_language=target_language,
             overwrite=overwrite,
@@ -87,6 +97,7 @@ def _inputs(
     sources: list[Path],
     targets: list[Path],
     corpora: list[Path],
+    weights: list[Path],
     kind: str,
     columns: str,
     source_language: str,
@@ -96,6 +107,7 @@ def _inputs(
     from itertools import chain
 
     from tfmt.corpus.readers import parse_columns, read_corpus, read_text_pairs
+    from tfmt.corpus.weights import with_weights
 
     if len(sources) != len(targets):
         raise DataError(
@@ -119,6 +131,14 @@ def _inputs(
         )
         for path in corpora
     ]
+    if weights:
+        if len(weights) != len(readers):
+            raise DataError(
+                f"{len(weights)} --weights for {len(readers)} inputs; give one for each --source with its --target, "
+                "then one for each --corpus"
+            )
+        files = zip(readers, weights, [*sources, *corpora], strict=True)
+        readers = [with_weights(pairs, numbers, path) for pairs, numbers, path in files]
     names = [f"{a} + {b}" for a, b in zip(sources, targets, strict=True)] + [str(path) for path in corpora]
     return names, chain.from_iterable(readers)
 

@@ -98,16 +98,19 @@ class Corpus:
 
     source: Side
     target: Side
+    weights: NDArray[np.float32] | None = None  # see `relative_weights`; None: all pairs count the same
 
     def __len__(self) -> int:
         return len(self.source.lengths)
 
     def fingerprint(self) -> str:
-        """A hash of all ids and where sentences end."""
+        """A hash of all ids, where sentences end, and the weights."""
         digest = hashlib.sha256()
         for side in (self.source, self.target):
             digest.update(np.ascontiguousarray(side.values).data)
             digest.update(side.lengths.data)
+        if self.weights is not None:
+            digest.update(self.weights.data)
         return digest.hexdigest()
 
     def batch(self, pairs: NDArray[np.int64]) -> Batch:
@@ -116,6 +119,7 @@ class Corpus:
             tgt_in_BT=self.target.rectangle(pairs, first=BOS),
             tgt_out_BT=self.target.rectangle(pairs, last=EOS),
             num_tokens=int(self.target.lengths[pairs].sum()),
+            weight_B=None if self.weights is None else torch.from_numpy(self.weights[pairs]),
         )
 
 
@@ -205,6 +209,7 @@ def updates_from(
 def open_prepared(folders: Sequence[Path], vocab_size: int) -> Corpus:
     """The pairs of folders that `prepare` made, end to end; raises DataError when one is no such folder, or damaged."""
     sides: list[list[Side]] = [[], []]
+    weights: list[NDArray[np.float32]] = []
     for folder in folders:
         table = _open_table(folder)
         for number, column in enumerate(("source", "target")):
@@ -215,7 +220,22 @@ def open_prepared(folders: Sequence[Path], vocab_size: int) -> Corpus:
                     "run `tfmt prepare` again"
                 )
             sides[number].append(side)
-    return Corpus(_join(sides[0]), _join(sides[1]))
+        is_weighted = "weight" in table.column_names
+        weights.append(table.column("weight").to_numpy() if is_weighted else np.ones(len(table), dtype=np.float32))
+    source, target = _join(sides[0]), _join(sides[1])
+    return Corpus(source, target, relative_weights(np.concatenate(weights), target.lengths))
+
+
+def relative_weights(weights: NDArray[np.float32], target_lengths: NDArray[np.int64]) -> NDArray[np.float32] | None:
+    """Weights divided by their mean over all target tokens; None where they are all the same.
+
+    So a loss summed over tokens times these, divided by the number of tokens, is over an epoch the weighted mean: a
+    pair of weight 2 counts like two of weight 1, however large the weights of all are.
+    """
+    if (weights == weights[0]).all():
+        return None
+    mean = float(weights.astype(np.float64) @ target_lengths) / int(target_lengths.sum())
+    return (weights / mean).astype(np.float32)
 
 
 def prepared_tokenizer(folders: Sequence[Path]) -> Path:

@@ -1,7 +1,7 @@
 """Pairs to a prepared corpus: a folder with a dataset (datasets.load_from_disk), its tokenizer, two reports.
 
 dataset/          Arrow: columns `source`, `target`, lists of token ids without bos and eos (uint16, or int32
-                  when the vocabulary has more than 65,536 pieces)
+                  when the vocabulary has more than 65,536 pieces); `weight`, float32, where pairs have weights
 tokenizer.model   what encoded it
 report.json       `PrepareReport`
 report.md         the same as a page to read
@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfmt.corpus.filters import REASONS, FilterConfig, FilterReport, reason_by_length, reason_by_text
 from tfmt.corpus.readers import Pair
@@ -34,6 +35,14 @@ _DATA_FILE = "data-00000-of-00001.arrow"
 Ids = list[list[int]]
 
 
+class Chunk(NamedTuple):
+    """Pairs that stay."""
+
+    sources: Ids
+    targets: Ids
+    weights: list[float] | None  # None where pairs have none
+
+
 @dataclass(frozen=True)
 class PrepareReport:
     seen: int
@@ -43,6 +52,7 @@ class PrepareReport:
     examples: dict[str, list[dict[str, str]]]
     tokens: dict[str, int]  # of kept pairs, by side
     lengths: dict[str, dict[str, float]]  # tokens of a kept pair, by side: mean, p50, p90, p95, p99, max
+    weights: dict[str, float] | None  # of kept pairs, where they have any: min, mean, max
     tokenizer: str  # its fingerprint
     vocab_size: int
     source_language: str
@@ -58,6 +68,7 @@ def prepare(
     *,
     filters: FilterConfig,
     inputs: Sequence[str],
+    weighted: bool = False,
     source_language: str = "",
     target_language: str = "",
     overwrite: bool = False,
@@ -65,25 +76,30 @@ def prepare(
 ) -> PrepareReport:
     """Filter, encode and store; the folder `output` is written whole or not at all.
 
-    `inputs` are names for the report; `progress` is told the number of pairs read so far.
+    `inputs` are names for the report; `weighted` says that pairs have weights; `progress` is told the number of pairs
+    read so far.
     """
     check_prepared_output(output, overwrite=overwrite)
     counts = FilterReport()
     lengths: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
+    weights: Counter[float] = Counter()
     with whole_folder(output, overwrite=overwrite) as folder:
 
-        def kept_chunks() -> Iterator[tuple[Ids, Ids]]:
-            for chunk in _chunks(pairs):
-                sources, targets = _keep(chunk, tokenizer, filters, counts)
-                for side, ids in zip(lengths, (sources, targets), strict=True):
-                    side.update(map(len, ids))
+        def kept_chunks() -> Iterator[Chunk]:
+            for pairs_read in _chunks(pairs):
+                chunk = _keep(pairs_read, tokenizer, filters, counts, weighted=weighted)
+                lengths[0].update(map(len, chunk.sources))
+                lengths[1].update(map(len, chunk.targets))
+                weights.update(chunk.weights or ())
                 if progress:
                     progress(counts.seen)
-                yield sources, targets
+                yield chunk
 
-        _write_dataset(kept_chunks(), folder / "dataset", tokenizer.vocab_size)
+        _write_dataset(kept_chunks(), folder / "dataset", tokenizer.vocab_size, weighted=weighted)
         if not counts.kept:
             raise DataError(_nothing_left(counts, inputs))
+        if weighted and not max(weights):
+            raise DataError(f"{', '.join(inputs)}: all pairs kept weigh 0; give some of them more")
         report = PrepareReport(
             seen=counts.seen,
             kept=counts.kept,
@@ -92,6 +108,7 @@ def prepare(
             examples=counts.examples,
             tokens={"source": _total(lengths[0]), "target": _total(lengths[1])},
             lengths={"source": _summary(lengths[0]), "target": _summary(lengths[1])},
+            weights=_weight_summary(weights) if weighted else None,
             tokenizer=tokenizer.fingerprint,
             vocab_size=tokenizer.vocab_size,
             source_language=source_language,
@@ -133,8 +150,10 @@ def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
         yield chunk
 
 
-def _keep(chunk: Sequence[Pair], tokenizer: Tokenizer, filters: FilterConfig, counts: FilterReport) -> tuple[Ids, Ids]:
-    """Ids of both sides of the pairs that stay; counts all of them."""
+def _keep(
+    chunk: Sequence[Pair], tokenizer: Tokenizer, filters: FilterConfig, counts: FilterReport, *, weighted: bool
+) -> Chunk:
+    """Ids of both sides, and weights, of the pairs that stay; counts all of them."""
     by_text = [reason_by_text(pair, filters) for pair in chunk]
     worded = [pair for pair, reason in zip(chunk, by_text, strict=True) if reason is None]
     encoded = zip(
@@ -142,22 +161,24 @@ def _keep(chunk: Sequence[Pair], tokenizer: Tokenizer, filters: FilterConfig, co
         tokenizer.encode([pair.target for pair in worded]),
         strict=True,
     )
-    sources: Ids = []
-    targets: Ids = []
+    kept = Chunk([], [], [] if weighted else None)
     for pair, reason in zip(chunk, by_text, strict=True):
         if reason is None:
             source, target = next(encoded)
             reason = reason_by_length(len(source), len(target), filters)
         if reason is None:
             counts.keep()
-            sources.append(source)
-            targets.append(target)
+            kept.sources.append(source)
+            kept.targets.append(target)
+            if kept.weights is not None:
+                assert pair.weight is not None
+                kept.weights.append(pair.weight)
         else:
             counts.drop(reason, pair)
-    return sources, targets
+    return kept
 
 
-def _write_dataset(chunks: Iterable[tuple[Ids, Ids]], folder: Path, vocab_size: int) -> None:
+def _write_dataset(chunks: Iterable[Chunk], folder: Path, vocab_size: int, *, weighted: bool) -> None:
     """What `Dataset.save_to_disk` would write, without all of it in memory or copied through a cache."""
     import pyarrow as pa
     from datasets import DatasetInfo, Features
@@ -165,11 +186,13 @@ def _write_dataset(chunks: Iterable[tuple[Ids, Ids]], folder: Path, vocab_size: 
 
     folder.mkdir()
     id_list = pa.list_(pa.uint16() if vocab_size <= 65_536 else pa.int32())
-    schema = pa.schema({"source": id_list, "target": id_list})
+    columns = {"source": id_list, "target": id_list} | ({"weight": pa.float32()} if weighted else {})
+    schema = pa.schema(columns)
     features = Features.from_arrow_schema(schema)
     with ArrowWriter(features=features, path=str(folder / _DATA_FILE)) as writer:
-        for sides in chunks:
-            writer.write_table(pa.table([pa.array(ids, id_list) for ids in sides], schema=schema), _CHUNK_PAIRS)
+        for chunk in chunks:
+            arrays = [pa.array(values, kind) for values, kind in zip(chunk, columns.values(), strict=False)]
+            writer.write_table(pa.table(arrays, schema=schema), _CHUNK_PAIRS)
         writer.finalize()
     DatasetInfo(features=features).write_to_directory(str(folder))
     state: dict[str, Any] = {
@@ -221,6 +244,11 @@ def _summary(lengths: Counter[int]) -> dict[str, float]:
     return summary | {"max": ordered[-1]}
 
 
+def _weight_summary(weights: Counter[float]) -> dict[str, float]:
+    total = math.fsum(weight * count for weight, count in weights.items())
+    return {"min": min(weights), "mean": total / weights.total(), "max": max(weights)}
+
+
 def _page(report: PrepareReport, lengths: tuple[Counter[int], Counter[int]]) -> str:
     names = {
         side: f"{side} ({language})" if language else side
@@ -258,7 +286,10 @@ def _page(report: PrepareReport, lengths: tuple[Counter[int], Counter[int]]) -> 
     else:
         lines.append("Nothing.")
     settings = ", ".join(f"{name} = {value}" for name, value in report.filters.items())
-    lines += ["", f"Filters: {settings}.", "", "## Tokens a sentence", ""]
+    lines += ["", f"Filters: {settings}."]
+    if report.weights:
+        lines += ["", f"Weights: {', '.join(f'{name} {value:g}' for name, value in report.weights.items())}."]
+    lines += ["", "## Tokens a sentence", ""]
     lines += [
         "| | total | mean | median | 90 % | 95 % | 99 % | longest |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",

@@ -41,6 +41,7 @@ class Pair:
     source: str
     target: str
     where: str  # "train.tsv:7"; of two text files, the source's
+    weight: float | None = None  # how much it counts in training, where weights are given
 
 
 def read_text_pairs(source: Path, target: Path) -> Iterator[Pair]:
