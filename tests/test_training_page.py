@@ -9,7 +9,8 @@ import pytest
 
 from tfmt.cli.demo import bundled
 from tfmt.cli.main import run
-from tfmt.config import DataConfig, ModelConfig, TrainConfig, load_config
+from tfmt.config import DataConfig, ModelConfig, TrainConfig
+from tfmt.config_file import load_config
 
 PAGE = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
 COMMANDS = [

@@ -6,6 +6,7 @@ A key that does not exist is an error that names the nearest one.
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -38,7 +39,17 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
 
 def save_config(config: RunConfig, path: Path) -> None:
     """Write every key with its resolved value."""
-    path.write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
+    path.write_text(as_toml(config), encoding="utf-8")
+
+
+def as_toml(config: RunConfig) -> str:
+    return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
+
+
+def heading(path: Path) -> str:
+    """The comment that a configuration file begins with, line ends included: what it is, and what it reaches."""
+    lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
+    return "".join(itertools.takewhile(lambda line: line.startswith("#"), lines))
 
 
 def differences(old: RunConfig, new: RunConfig) -> Differences:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,12 @@ def train(
     device: Device = "auto",
     threads: Threads = 0,
     overwrite: Overwrite = False,
+    show_config: Annotated[
+        bool, typer.Option("--show-config", help="Print every setting as it would be used, and end.")
+    ] = False,
+    show_batch: Annotated[
+        bool, typer.Option("--show-batch", help="Print the first batch as the model would get it, and end.")
+    ] = False,
 ) -> None:
     """Train a model; the same command again goes on where it stopped.
 
@@ -30,6 +37,10 @@ def train(
     On several GPUs or machines: torchrun --nproc-per-node N -m tfmt train CONFIG.
     """
     from tfmt.config_file import load_config
+
+    if show_config or show_batch:
+        _show(_find(config), overrides or (), show_config=show_config, show_batch=show_batch)
+        return
     from tfmt.runlog import view_for_stderr
     from tfmt.train.distributed import joined
     from tfmt.train.trainer import train as run_training
@@ -40,6 +51,19 @@ def train(
         run_training(cfg, run, view=view_for_stderr(), world=world, threads=threads, overwrite=overwrite)
         if world.is_main:
             typer.echo(run)
+
+
+def _show(file: Path, overrides: Sequence[str], *, show_config: bool, show_batch: bool) -> None:
+    from tfmt.config_file import as_toml, heading, load_config
+
+    cfg = load_config(file, overrides)
+    if show_config:
+        typer.echo(f"{heading(file)}{as_toml(cfg)}", nl=False)
+    if show_batch:
+        from tfmt.train.data import first_batch
+
+        for line in first_batch(cfg):
+            typer.echo(line)
 
 
 def _find(config: Path) -> Path:

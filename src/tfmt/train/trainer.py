@@ -23,7 +23,7 @@ from tfmt import checkpoint
 from tfmt.checkpoint import Scored, TrainState
 from tfmt.config import RunConfig
 from tfmt.config_file import Differences, differences
-from tfmt.corpus.batches import Batch, Corpus, Cursor, Update, open_prepared, prepared_tokenizer, share_of, updates_from
+from tfmt.corpus.batches import Batch, Corpus, Cursor, Update, share_of, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.device import keep_freed_memory, pick_precision, set_threads
 from tfmt.errors import ConfigError, DataError, Interrupted, TrainingError
@@ -32,6 +32,7 @@ from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog import NoView, RunLog, View
 from tfmt.train import retention
 from tfmt.train.averaging import average_weights
+from tfmt.train.data import open_data
 from tfmt.train.distributed import World
 from tfmt.train.ema import MovingAverage
 from tfmt.train.freeze import check_parts, freeze, num_frozen
@@ -56,11 +57,7 @@ def train(cfg: RunConfig, run: Path, *, view: View, world: World, threads: int =
     """Train to the end, from the start or from where `run` stopped; raises Interrupted on a signal, state saved."""
     set_threads(threads)
     keep_freed_memory()
-    if not cfg.data.train:
-        raise ConfigError("data.train: is empty; name the folder that `tfmt prepare` made")
-    folders = [Path(folder) for folder in cfg.data.train]
-    tokenizer = Tokenizer.load(prepared_tokenizer(folders))
-    corpus = open_prepared(folders, tokenizer.vocab_size)
+    tokenizer, corpus = open_data(cfg)
     validator = Validator(cfg, tokenizer) if cfg.data.valid_source else None
     check_parts(cfg, tokenizer.vocab_size)
     start = None
