@@ -9,6 +9,7 @@ from runs import config, equal, events, losses, run_training, weights
 from tfmt.config import RunConfig
 from tfmt.corpus.batches import Corpus, Side
 from tfmt.model.transformer import Transformer
+from tfmt.special_ids import PAD
 from tfmt.train.loss import batch_loss_sums
 
 
@@ -48,6 +49,8 @@ def test_r_drop_sends_both_passes_through_as_one_batch_of_the_same_size(prepared
     twice = batch.twice()
     assert twice.src_BS.equal(torch.cat((batch.src_BS, batch.src_BS)))
     assert twice.num_tokens == batch.num_tokens
+    for place_P, ids_BT in ((twice.src_place_P, twice.src_BS), (twice.tgt_place_P, twice.tgt_in_BT)):
+        assert place_P.equal((ids_BT != PAD).flatten().nonzero().squeeze(1))
     torch.manual_seed(1)
     model = Transformer(cfg.model, 20).eval()  # without dropout the passes are one
     torch.testing.assert_close(batch_loss_sums(model, batch, 0.1, r_drop=5.0), batch_loss_sums(model, batch, 0.1))

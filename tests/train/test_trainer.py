@@ -638,3 +638,18 @@ def test_the_best_is_by_the_score_asked_for(tmp_path, prepared, toy, monkeypatch
     step, score = {"bleu": (10, 30.0), "chrf": (20, 50.0), "ppl": (30, 4.0), "loss": (10, 1.9)}[best_by]
     assert (tmp_path / "run/best").resolve().name == f"step-{step:08d}"
     assert json.loads((tmp_path / "run/finished.json").read_text())["best_score"] == score
+
+
+def test_batches_made_ahead_change_nothing(tmp_path, prepared, monkeypatch):
+    run_training(config(prepared, max_steps=25, validate_every=0), tmp_path / "straight")
+    start = Trainer.__init__
+
+    def start_as_on_a_gpu(self, *args, **options):
+        start(self, *args, **options)
+        self.makes_ahead = True
+
+    monkeypatch.setattr(Trainer, "__init__", start_as_on_a_gpu)
+    for max_steps in (12, 25):
+        run_training(config(prepared, max_steps=max_steps, validate_every=0), tmp_path / "ahead")
+    assert losses(tmp_path / "ahead") == losses(tmp_path / "straight")
+    assert equal(weights(tmp_path / "ahead"), weights(tmp_path / "straight"))

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,17 +36,26 @@ class Batch:
     tgt_out_BT: Tensor  # ends in <eos>
     num_tokens: int
     weight_B: Tensor | None = None  # how much each pair counts in the training loss; None: all count 1
+    src_place_P: Tensor | None = None  # where tokens stand in the flattened rectangle; None: to be found out, for
+    tgt_place_P: Tensor | None = None  # which a GPU has to be waited for
 
     def to(self, device: torch.device) -> Batch:
+        if device.type == "cuda":  # from pinned memory the CPU need not wait
+            return self._of_each(lambda tensor: tensor.pin_memory().to(device, non_blocking=True))
         return self._of_each(lambda tensor: tensor.to(device))
 
     def twice(self) -> Batch:
         """All pairs, and all once more after them; `num_tokens` counts them once."""
-        return self._of_each(lambda tensor: torch.cat((tensor, tensor)))
+        doubled = self._of_each(lambda tensor: torch.cat((tensor, tensor)))
+        for places_P, ids_BT in ((doubled.src_place_P, self.src_BS), (doubled.tgt_place_P, self.tgt_in_BT)):
+            if places_P is not None:
+                places_P[len(places_P) // 2 :] += ids_BT.numel()
+        return doubled
 
     def _of_each(self, make: Callable[[Tensor], Tensor]) -> Batch:
-        weight_B = None if self.weight_B is None else make(self.weight_B)
-        return Batch(make(self.src_BS), make(self.tgt_in_BT), make(self.tgt_out_BT), self.num_tokens, weight_B)
+        made: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
+        made |= {name: make(value) for name, value in made.items() if isinstance(value, Tensor)}
+        return Batch(**made)
 
 
 @dataclass(frozen=True)
@@ -114,12 +124,15 @@ class Corpus:
         return digest.hexdigest()
 
     def batch(self, pairs: NDArray[np.int64]) -> Batch:
+        src_BS, tgt_in_BT = self.source.rectangle(pairs, last=EOS), self.target.rectangle(pairs, first=BOS)
         return Batch(
-            src_BS=self.source.rectangle(pairs, last=EOS),
-            tgt_in_BT=self.target.rectangle(pairs, first=BOS),
+            src_BS=src_BS,
+            tgt_in_BT=tgt_in_BT,
             tgt_out_BT=self.target.rectangle(pairs, last=EOS),
             num_tokens=int(self.target.lengths[pairs].sum()),
             weight_B=None if self.weights is None else torch.from_numpy(self.weights[pairs]),
+            src_place_P=(src_BS != PAD).flatten().nonzero().squeeze(1),
+            tgt_place_P=(tgt_in_BT != PAD).flatten().nonzero().squeeze(1),
         )
 
 
@@ -129,6 +142,7 @@ class Update:
 
     micro_batches: list[NDArray[np.int64]]
     num_tokens: int
+    shares: Sequence[Sequence[Batch]] = ()  # the batches of each worker of this process, where they are made ahead
 
 
 def plan_epoch(corpus: Corpus, *, batch_tokens: int, micro_batch_tokens: int, seed: int, epoch: int) -> list[Update]:

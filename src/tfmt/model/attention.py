@@ -30,10 +30,19 @@ class Attention(nn.Module):
         """Keys (B, N, S, d_k) and values (B, N, S, d_v) of the tokens attended to."""
         return self._heads(self.key(x_PD), layout), self._heads(self.value(x_PD), layout)
 
-    def forward(self, x_PD: Tensor, layout: Layout, k_BNSH: Tensor, v_BNSH: Tensor, mask_BNTS: Tensor | None) -> Tensor:
+    def forward(
+        self,
+        x_PD: Tensor,
+        layout: Layout,
+        k_BNSH: Tensor,
+        v_BNSH: Tensor,
+        mask_BNTS: Tensor | None,
+        *,
+        is_causal: bool = False,
+    ) -> Tensor:
         """Each token's mixture of the values, (P, D)."""
         q_BNTH = self._heads(self.query(x_PD), layout)
-        mixed_BNTH = attend(q_BNTH, k_BNSH, v_BNSH, mask_BNTS)
+        mixed_BNTH = attend(q_BNTH, k_BNSH, v_BNSH, mask_BNTS, is_causal=is_causal)
         return self.output(layout.strip(mixed_BNTH.transpose(1, 2).flatten(2)))  # type: ignore[no-any-return]
 
     def _heads(self, x_PD: Tensor, layout: Layout) -> Tensor:
@@ -41,8 +50,16 @@ class Attention(nn.Module):
         return x_BTD.view(*layout.shape, self.num_heads, -1).transpose(1, 2)
 
 
-def attend(q_BNTH: Tensor, k_BNSH: Tensor, v_BNSH: Tensor, mask_BNTS: Tensor | None = None) -> Tensor:
-    """softmax(q k' / sqrt(d_k)) v, (B, N, T, d_v); a query that may attend nowhere gets zeros."""
+def attend(
+    q_BNTH: Tensor, k_BNSH: Tensor, v_BNSH: Tensor, mask_BNTS: Tensor | None = None, *, is_causal: bool = False
+) -> Tensor:
+    """softmax(q k' / sqrt(d_k)) v, (B, N, T, d_v); a query that may attend nowhere gets zeros.
+
+    `is_causal` says that the mask lets each query attend to the keys up to its own place: a GPU's fastest kernel knows
+    that, and takes no mask.
+    """
+    if q_BNTH.is_cuda and is_causal:
+        return F.scaled_dot_product_attention(q_BNTH, k_BNSH, v_BNSH, is_causal=True)
     if q_BNTH.is_cuda:
         return F.scaled_dot_product_attention(q_BNTH, k_BNSH, v_BNSH, attn_mask=mask_BNTS)
     weights_BNTS = attention_weights(q_BNTH, k_BNSH, mask_BNTS)

@@ -68,6 +68,8 @@ class Block(nn.Module):
         mask_B1TT: Tensor | None,
         source: Source | None = None,
         cache: Cache | None = None,
+        *,
+        is_causal: bool = False,
     ) -> Tensor:
         """(P, D) to (P, D). With a cache the tokens are the next of each row, and all before them are attended to."""
 
@@ -75,7 +77,7 @@ class Block(nn.Module):
             k_BNTH, v_BNTH = self.self_attention.keys_values(h_PD, layout)
             if cache is not None:
                 k_BNTH, v_BNTH = cache.append(k_BNTH, v_BNTH)
-            return self.self_attention(h_PD, layout, k_BNTH, v_BNTH, mask_B1TT)  # type: ignore[no-any-return]
+            return self.self_attention(h_PD, layout, k_BNTH, v_BNTH, mask_B1TT, is_causal=is_causal)  # type: ignore[no-any-return]
 
         x_PD = self.self_residual(x_PD, attend_to_self)
         if source is not None:

@@ -25,10 +25,14 @@ class Layout:
     num_empty: int = 0  # rows at the strip's end that hold no token
 
     @classmethod
-    def of(cls, mask_BT: Tensor, *, multiple: int = 1) -> Layout:
-        """The layout of a rectangle with tokens where the mask is True, in a strip of a multiple of so many rows."""
+    def of(cls, mask_BT: Tensor, index_P: Tensor | None = None, *, multiple: int = 1) -> Layout:
+        """The layout of a rectangle with tokens where the mask is True, in a strip of a multiple of so many rows.
+
+        Finding the tokens' places, where they are not given, waits for the device that the mask is on.
+        """
         batch, length = mask_BT.shape
-        index_P = mask_BT.flatten().nonzero().squeeze(1)
+        if index_P is None:
+            index_P = mask_BT.flatten().nonzero().squeeze(1)
         num_empty = -len(index_P) % multiple
         if len(index_P) == batch * length and not num_empty:
             return cls.full(batch, length)

@@ -129,9 +129,9 @@ class Transformer(nn.Module):
         if self.device.type == "cuda":
             torch.cuda.manual_seed(seeds[0])
 
-    def encode(self, src_BS: Tensor) -> Memory:
-        """Read the source: ids that end in <eos>, padded with PAD."""
-        layout = self._layout(src_BS)
+    def encode(self, src_BS: Tensor, place_P: Tensor | None = None) -> Memory:
+        """Read the source: ids that end in <eos>, padded with PAD; `place`: where the others stand, if it is known."""
+        layout = self._layout(src_BS, place_P)
         x_PD = self._embed(self.source_embedding, self.source_word_dropout, src_BS, layout)
         mask_B11S = _key_mask(layout)
         for block in self.encoder:
@@ -143,15 +143,15 @@ class Transformer(nn.Module):
         h_PD, layout = self.decode_hidden(tgt_BT, memory)
         return layout.rectangle(self.head(h_PD))
 
-    def decode_hidden(self, tgt_BT: Tensor, memory: Memory) -> tuple[Tensor, Layout]:
+    def decode_hidden(self, tgt_BT: Tensor, memory: Memory, place_P: Tensor | None = None) -> tuple[Tensor, Layout]:
         """What the head reads, one vector for each target token, and where these lie."""
-        layout = self._layout(tgt_BT)
+        layout = self._layout(tgt_BT, place_P)
         x_PD = self._embed(self.target_embedding, self.target_word_dropout, tgt_BT, layout)
         length = tgt_BT.shape[1]
         # padding comes last in a sentence, so no token could look ahead to it: the causal mask is mask enough
         causal_11TT = torch.ones(1, 1, length, length, dtype=torch.bool, device=tgt_BT.device).tril()
         for block, source in zip(self.decoder, self._sources(memory, layout), strict=True):
-            x_PD = block(x_PD, layout, causal_11TT, source)
+            x_PD = block(x_PD, layout, causal_11TT, source, is_causal=True)
         return self.decoder_norm(x_PD), layout
 
     def start(self, memory: Memory, beam: int) -> DecoderState:
@@ -169,8 +169,8 @@ class Transformer(nn.Module):
         state.length += 1
         return self.head(self.decoder_norm(x_RD))  # type: ignore[no-any-return]
 
-    def _layout(self, ids_BT: Tensor) -> Layout:
-        return Layout.of(ids_BT != PAD, multiple=TRAINING_ROWS if self.training else 1)
+    def _layout(self, ids_BT: Tensor, place_P: Tensor | None = None) -> Layout:
+        return Layout.of(ids_BT != PAD, place_P, multiple=TRAINING_ROWS if self.training else 1)
 
     def _embed(self, embedding: nn.Module, word_dropout: nn.Module, ids_BT: Tensor, layout: Layout) -> Tensor:
         embedded_PD = word_dropout(embedding(layout.strip(ids_BT)) * math.sqrt(self.cfg.d_model))

@@ -19,6 +19,7 @@ from tfmt.corpus.batches import Batch
 from tfmt.model.transformer import Transformer
 
 CHUNK_LOGITS = 2_000_000  # numbers in one chunk of logits: bounds the memory, and keeps to a CPU's caches
+GPU_CHUNK_LOGITS = 128_000_000  # a quarter of a gigabyte in bf16; smaller products would leave a GPU idle
 MIN_CHUNK = 256  # tokens, where the vocabulary is large
 
 
@@ -28,7 +29,8 @@ def batch_loss_sums(
     """The sums of `loss_sums` over a batch's target tokens; with `r_drop`, those of `r_drop_sums` over two passes."""
     if r_drop:
         batch = batch.twice()
-    h_PD, layout = model.decode_hidden(batch.tgt_in_BT, model.encode(batch.src_BS))
+    memory = model.encode(batch.src_BS, batch.src_place_P)
+    h_PD, layout = model.decode_hidden(batch.tgt_in_BT, memory, batch.tgt_place_P)
     tokens = slice(layout.num_tokens)
     h_PD, gold_P, factor_P = h_PD[tokens], layout.strip(batch.tgt_out_BT)[tokens], None
     if batch.weight_B is not None:
@@ -81,7 +83,7 @@ class _CrossEntropy(torch.autograd.Function):
         head = _Head(h_PD, weight_VD, gold_P, label_smoothing)
         if wants_gradient:
             head.want_gradients(of_weight=ctx.needs_input_grad[1])
-        for here in _chunks(len(h_PD), len(weight_VD)):
+        for here in _chunks(h_PD, len(weight_VD)):
             logits_CV = head.logits(here)
             p_CV, log_sum_C1 = _softmax(logits_CV, gold_P[here].unsqueeze(1))
             factor_C1 = None if factor_P is None else factor_P[here].unsqueeze(1)
@@ -121,7 +123,7 @@ class _RDrop(torch.autograd.Function):
         if wants_gradient:
             head.want_gradients(of_weight=ctx.needs_input_grad[1])
         num_tokens = len(h_PD) // 2
-        for one in _chunks(num_tokens, len(weight_VD), passes=2):
+        for one in _chunks(h_PD, len(weight_VD), passes=2):
             other = slice(num_tokens + one.start, num_tokens + one.stop)
             half_C1 = half_P[one].unsqueeze(1)
             logp, p = [], []
@@ -203,9 +205,10 @@ class _Head:
         return self.grad_h_PD, self.grad_weight_VD
 
 
-def _chunks(num_tokens: int, vocab_size: int, passes: int = 1) -> Iterator[slice]:
-    """Slices of tokens whose logits, of all passes together, are about CHUNK_LOGITS numbers."""
-    size = max(MIN_CHUNK, CHUNK_LOGITS // vocab_size) // passes
+def _chunks(h_PD: Tensor, vocab_size: int, passes: int = 1) -> Iterator[slice]:
+    """Slices of the first pass's tokens whose logits, of all passes together, are about so many numbers as fit."""
+    num_tokens = len(h_PD) // passes
+    size = max(MIN_CHUNK, (GPU_CHUNK_LOGITS if h_PD.is_cuda else CHUNK_LOGITS) // vocab_size) // passes
     for start in range(0, num_tokens, size):
         yield slice(start, min(start + size, num_tokens))
 

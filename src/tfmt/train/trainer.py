@@ -35,6 +35,7 @@ from tfmt.train.averaging import average_weights
 from tfmt.train.data import open_data
 from tfmt.train.distributed import World
 from tfmt.train.ema import MovingAverage
+from tfmt.train.feed import ahead
 from tfmt.train.freeze import check_parts, freeze, num_frozen
 from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
 from tfmt.train.learner import Learner, Measured
@@ -123,6 +124,7 @@ class Trainer:
             machine=f"{self._machine()} in {self.precision}, {torch.get_num_threads()} threads",
         )
         warn_of_rates(cfg.train, int(corpus.target.lengths.sum()))
+        self.makes_ahead = world.device.type == "cuda"  # on a CPU a thread for that would take a core from the work
         self.meter = Meter(world.device)
         self.skips = SkipCounter(world.device)
         self.logged = START
@@ -154,14 +156,7 @@ class Trainer:
 
     def _train(self) -> str | None:
         """Update, log, validate and save until a limit is reached: which; None after going back in trouble."""
-        cfg = self.cfg.train
-        updates = updates_from(
-            self.corpus,
-            self.state.cursor,
-            batch_tokens=cfg.batch_tokens,
-            micro_batch_tokens=cfg.tokens_at_once,
-            seed=self.cfg.seed,
-        )
+        cfg, updates = self.cfg.train, self._updates()
         self.began = (self.state.seconds, progress(cfg, self.state))
         self.logged = self.state.position
         self.meter.restart()
@@ -184,6 +179,22 @@ class Trainer:
             self._go_back(trouble)
             return None
         return reason
+
+    def _updates(self) -> Iterator[tuple[Cursor, Update]]:
+        """Updates from where training stands; for a GPU their batches are made ahead."""
+        updates = updates_from(
+            self.corpus,
+            self.state.cursor,
+            batch_tokens=self.cfg.train.batch_tokens,
+            micro_batch_tokens=self.cfg.train.tokens_at_once,
+            seed=self.cfg.seed,
+        )
+        if not self.makes_ahead:
+            return updates
+        return ahead(
+            (cursor, replace(update, shares=[list(share) for share in self._shares_of(update)]))
+            for cursor, update in updates
+        )
 
     def _validate_if_due(self, reason: str | None) -> bool:
         """Validate when it is time to, and save what is best so far; whether it has been saved."""
@@ -222,7 +233,7 @@ class Trainer:
     def update(self, update: Update) -> Measured:
         """One optimizer step on all of an update's tokens, of which other processes do their shares."""
         lr, seed = self._lr(self.state.step + 1), (self.cfg.seed, self.state.step)
-        return self.learner.learn(self._shares_of(update), update.num_tokens, lr, seed)
+        return self.learner.learn(update.shares or self._shares_of(update), update.num_tokens, lr, seed)
 
     def _lr(self, step: int) -> float:
         return self.state.rate_scale * lr_at(step, self.cfg.train, self.cfg.model.d_model)
