@@ -264,7 +264,7 @@ def prepare_own(args: argparse.Namespace, folder: Path) -> Text:
     return Text(report["seen"], means[0], means[1], report["kept"], own_target_tokens)
 
 
-def flops_per_token(size: Size, text: Text) -> float:
+def flops_per_token(size: Size, text: Text, vocab_size: int = VOCAB_SIZE) -> float:
     """FLOPs of training one target token and its share of the source: 6 for each multiply-add of the forward pass.
 
     A source token passes the encoder's matrices and those of every decoder layer's keys and values; a target token the
@@ -274,7 +274,7 @@ def flops_per_token(size: Size, text: Text) -> float:
     n, d = size.layers, size.d_model
     feed_forward = 2 * d * size.d_ff
     source = n * (4 * d * d + feed_forward) + n * 2 * d * d + n * 2 * d * text.source_tokens
-    target = n * (6 * d * d + feed_forward) + d * VOCAB_SIZE + n * 2 * d * (text.target_tokens + text.source_tokens)
+    target = n * (6 * d * d + feed_forward) + d * vocab_size + n * 2 * d * (text.target_tokens + text.source_tokens)
     return 6 * (target + source * text.source_tokens / text.target_tokens)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from fakes import small_config
@@ -13,7 +14,7 @@ from torch.testing import assert_close
 from tfmt import checkpoint
 from tfmt.checkpoint import TrainState
 from tfmt.config import DecodeConfig, RunConfig
-from tfmt.corpus.batches import Batch
+from tfmt.corpus.batches import Batch, Corpus, Side
 from tfmt.decode.translator import Translator
 from tfmt.model.attention import attend
 from tfmt.model.transformer import Transformer
@@ -144,3 +145,20 @@ def test_an_update_that_is_not_finite_is_skipped_on_the_device(monkeypatch):
     )
     assert learner.learn([[batch]], batch.num_tokens, lr=1e-3, seed=(1,)).is_finite
     assert not learner.model.head.weight.equal(before[0]["head.weight"])
+
+
+def test_an_update_never_waits_for_the_gpu():
+    model = make_model().cuda().train()
+    learner = Learner(model, RunConfig().train, "bf16", World(model.device))
+    corpus = Corpus(Side.of([[5, 6, 7], [8]]), Side.of([[9, 10], [11, 12, 13]]))
+
+    def update(step):
+        batch = corpus.batch(np.arange(2)).to(model.device)
+        learner.learn([[batch]], batch.num_tokens, lr=1e-3, seed=(1, step))
+
+    update(0)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        update(1)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")

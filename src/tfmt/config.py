@@ -155,6 +155,10 @@ class TrainConfig(_Section):
         default="auto",
         description="number format of products; auto: bf16 where the device multiplies it natively",
     )
+    compile: bool = Field(
+        default=False,
+        description="have torch.compile fuse what lies between a GPU's products; the first updates take minutes",
+    )
     max_skipped: int = Field(
         default=5,
         ge=1,
@@ -275,7 +279,8 @@ class RunConfig(_Section):
 MAY_CHANGE = {
     "data.train", "data.valid_source", "data.valid_target",
     "train.max_steps", "train.max_epochs", "train.max_tokens", "train.max_minutes", "train.patience", "train.best_by",
-    "train.max_skipped", "train.max_rewinds", "train.log_every", "train.validate_every", "train.save_every",
+    "train.compile", "train.max_skipped", "train.max_rewinds",
+    "train.log_every", "train.validate_every", "train.save_every",
     "train.keep", "train.keep_best", "train.average", "train.average_of",
     "decode.beam", "decode.length_penalty", "decode.length_penalty_alpha",
     "decode.max_length_ratio", "decode.max_length_offset",

@@ -23,14 +23,16 @@ def make_corpus() -> Corpus:
     return Corpus(*sides)
 
 
-def gradients(monkeypatch, *, num: int, precision: str, dropout: float = 0.0) -> dict[str, torch.Tensor]:
+def gradients(
+    monkeypatch, *, num: int, precision: str, dropout: float = 0.0, compiled: bool = False
+) -> dict[str, torch.Tensor]:
     """Of one update of two micro-batches, done by so many threads."""
     monkeypatch.setattr(workers, "num_workers", lambda device: num)
     torch.manual_seed(1)
     model = Transformer(small_config(dropout=dropout), 90).train()
     corpus = make_corpus()
     update = Update([torch.arange(4).numpy(), torch.arange(4, 7).numpy()], int(corpus.target.lengths.sum()))
-    team = Workers(model, precision)
+    team = Workers(model, precision, compiled=compiled)
     team.seed(3)
 
     def sums(work, batch):
@@ -91,3 +93,19 @@ def test_what_a_thread_raises_comes_out(monkeypatch):
 
     with pytest.raises(MemoryError, match="too large"):
         Workers(Transformer(small_config(), 90), "fp32").add_gradients([["a"], ["b"]], fails)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # tracing looks at attributes that warn
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("bf16", 5e-2)])
+def test_compiled_blocks_have_the_gradients_of_plain_ones(monkeypatch, precision, tolerance):
+    """Traced as on a GPU, but run by the kernels of the CPU: no compiler is needed."""
+    plain = gradients(monkeypatch, num=1, precision=precision)
+    compile_block = torch.nn.Module.compile
+    monkeypatch.setattr(
+        torch.nn.Module, "compile", lambda block, **how: compile_block(block, backend="aot_eager", **how)
+    )
+    compiled = gradients(monkeypatch, num=1, precision=precision, compiled=True)
+    for name, gradient in plain.items():
+        assert_close(compiled[name], gradient, rtol=0, atol=tolerance * (gradient.abs().max().item() + 0.1))
+    assert not torch._dynamo.utils.counters["graph_break"]

@@ -36,7 +36,7 @@ class Learner:
         self.cfg = cfg
         self.world = world
         self.optimizers = make_optimizers(model, cfg)
-        self.workers = Workers(model, precision)
+        self.workers = Workers(model, precision, compiled=cfg.compile)
 
     @property
     def num_shares(self) -> int:

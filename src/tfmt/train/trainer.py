@@ -110,6 +110,8 @@ class Trainer:
         self.log = log
         self.stop = stop
         self.precision = pick_precision(cfg.train.precision, world.device)
+        if cfg.train.compile and self.device.type == "cpu":
+            raise ConfigError("train.compile: true pays on a GPU only, and this training is on cpu; set it false")
         torch.manual_seed(cfg.seed)
         self.model = Transformer(cfg.model, tokenizer.vocab_size).to(world.device).train()
         self.start = start  # rank 0's, as the weights are that all begin with
@@ -121,7 +123,8 @@ class Trainer:
         self.state = TrainState(
             data=corpus.fingerprint(),
             validation=validator.fingerprint() if validator else "",
-            machine=f"{self._machine()} in {self.precision}, {torch.get_num_threads()} threads",
+            machine=f"{self._machine()} in {self.precision}, {torch.get_num_threads()} threads"
+            + (", compiled" if cfg.train.compile else ""),
         )
         warn_of_rates(cfg.train, int(corpus.target.lengths.sum()))
         self.makes_ahead = world.device.type == "cuda"  # on a CPU a thread for that would take a core from the work

@@ -29,12 +29,15 @@ def num_workers(device: torch.device) -> int:
 
 
 class Workers:
-    def __init__(self, model: Transformer, precision: Literal["fp32", "bf16"]) -> None:
+    def __init__(self, model: Transformer, precision: Literal["fp32", "bf16"], *, compiled: bool = False) -> None:
         self.model = model
         self.num = num_workers(model.device)
-        is_copied = self.num > 1 or precision == "bf16"
+        is_copied = self.num > 1 or precision == "bf16" or compiled  # lest validation run what was made for training
         self.copies = [_working_copy(model, precision)] if is_copied else [model]
         self.copies += [_sharing_copy(self.copies[0]) for _ in range(1, self.num)]
+        if compiled:
+            for work in self.copies:
+                _compile_blocks(work)
         self.pool: ThreadPoolExecutor | None = None
         if self.num > 1:
             threads = max(1, torch.get_num_threads() // self.num)
@@ -84,6 +87,15 @@ class Workers:
                     continue
                 own.grad = other.grad.to(own.dtype) if own.grad is None else own.grad.add_(other.grad)
                 other.grad = None
+
+
+def _compile_blocks(work: Transformer) -> None:
+    """Each block by itself: they are all alike, so that two are compiled, for all lengths of a strip."""
+    import torch._dynamo
+
+    torch._dynamo.config.recompile_limit = 64  # with padding on either side or none, and the like; all blocks count
+    for block in (*work.encoder, *work.decoder):
+        block.compile(dynamic=True)
 
 
 def _working_copy(model: Transformer, precision: Literal["fp32", "bf16"]) -> Transformer:
