@@ -72,6 +72,7 @@ class TrainState:
     saved: Position = START  # of the newest checkpoint
     num_skipped: int = 0  # updates whose loss or gradient was not finite
     num_skipped_in_row: int = 0  # those since the last update that was made
+    num_left_out: int = 0  # pairs too large for memory
     num_rewinds: int = 0  # times training went back to a checkpoint for them
     rate_scale: float = 1.0  # of the learning rate; halved each time
     validation: str = ""  # fingerprint of what `best` was measured by

@@ -20,6 +20,13 @@ from __future__ import annotations
 from pathlib import Path
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory has run out, by Python's word, a CPU allocator's, or a GPU's."""
+    text = str(error).lower()
+    signs = ("out of memory", "can't allocate memory", "not enough memory", "alloc_failed", "bad_alloc")
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(sign in text for sign in signs))
+
+
 class TfmtError(Exception):
     """Root of the tree; `exit_status` is what the command line exits with."""
 

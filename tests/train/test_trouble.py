@@ -17,9 +17,9 @@ from tfmt.errors import TrainingError
 from tfmt.model.transformer import Transformer
 from tfmt.train import learner as learner_module
 from tfmt.train.distributed import World
-from tfmt.train.learner import Learner
+from tfmt.train.learner import Learner, Measured
 from tfmt.train.trainer import Trainer
-from tfmt.train.trouble import SkipCounter
+from tfmt.train.trouble import Counts, TroubleCounter
 
 BATCH = Batch(
     src_BS=torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]]),
@@ -64,16 +64,15 @@ def test_an_update_that_is_not_finite_leaves_weights_and_optimizer_alone(monkeyp
     assert not after[0]["head.weight"].equal(before[0]["head.weight"])
 
 
-def test_skips_are_counted_in_all_and_in_a_row():
-    counter = SkipCounter(torch.device("cpu"))
-    counter.set(2, 0)
+def test_trouble_is_counted_in_all_and_in_a_row():
+    counter = TroubleCounter(torch.device("cpu"))
+    counter.set(Counts(num_skipped=2))
     found = []
     for is_finite in (False, False, True, False):
-        counter.add(torch.tensor(is_finite))
-        found.append(counter.read())
-    assert found == [(3, 1), (4, 2), (4, 0), (5, 1)]
-    assert counter.news(5) == "3 updates were skipped: loss or gradient not finite (5 in all)"
-    assert counter.news(5) is None
+        zero = torch.zeros(())
+        counter.add(Measured(zero, zero, zero, torch.tensor(is_finite), torch.tensor((50.0, 1.0, 3.0))))
+        found.append(tuple(counter.read()))
+    assert found == [(3, 1, 1, 3), (4, 2, 2, 6), (4, 0, 3, 9), (5, 1, 4, 12)]
 
 
 def test_training_moves_on_past_a_skipped_update_and_counts_it(tmp_path, prepared, monkeypatch):

@@ -21,7 +21,7 @@ from tfmt.cli.prepare import prepare
 from tfmt.cli.tokenizer import train_tokenizer
 from tfmt.cli.train import train
 from tfmt.cli.translate import translate
-from tfmt.errors import Interrupted, TfmtError, ToldElsewhere
+from tfmt.errors import Interrupted, TfmtError, ToldElsewhere, is_out_of_memory
 
 app = typer.Typer(
     name="tfmt",
@@ -162,18 +162,13 @@ def _one_line(error: Exception) -> str:
     match error:
         case TfmtError():
             return str(error)
-        case MemoryError() | RuntimeError() if _is_out_of_memory(error):
+        case _ if is_out_of_memory(error):
             return "out of memory: make the model, train.micro_batch_tokens, --batch-tokens or --beam smaller"
         case OSError(filename=path, strerror=reason) if reason:
             return f"{path}: {reason.lower()}" if path else reason.lower()
         case _:
             text = " ".join(str(error).split())
             return f"{type(error).__name__}: {text} (a fault of tfmt; --traceback shows where)"
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
 
 
 def _exit_status(error: BaseException | None) -> int:

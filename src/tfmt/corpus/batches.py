@@ -38,6 +38,7 @@ class Batch:
     weight_B: Tensor | None = None  # how much each pair counts in the training loss; None: all count 1
     src_place_P: Tensor | None = None  # where tokens stand in the flattened rectangle; None: to be found out, for
     tgt_place_P: Tensor | None = None  # which a GPU has to be waited for
+    pairs: NDArray[np.int64] | None = None  # their numbers in the corpus, from 0
 
     def to(self, device: torch.device) -> Batch:
         if device.type == "cuda":  # from pinned memory the CPU need not wait
@@ -52,10 +53,31 @@ class Batch:
                 places_P[len(places_P) // 2 :] += ids_BT.numel()
         return doubled
 
+    def halves(self) -> tuple[Batch, Batch]:
+        """The first half of the pairs, and the others."""
+        middle = len(self.src_BS) // 2
+        return self._part(slice(middle)), self._part(slice(middle, None))
+
+    def _part(self, rows: slice) -> Batch:
+        tgt_out_BT = _trimmed(self.tgt_out_BT[rows])
+        return Batch(
+            _trimmed(self.src_BS[rows]),
+            _trimmed(self.tgt_in_BT[rows]),
+            tgt_out_BT,
+            int((tgt_out_BT != PAD).sum()),
+            weight_B=None if self.weight_B is None else self.weight_B[rows],
+            pairs=None if self.pairs is None else self.pairs[rows],
+        )
+
     def _of_each(self, make: Callable[[Tensor], Tensor]) -> Batch:
         made: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
         made |= {name: make(value) for name, value in made.items() if isinstance(value, Tensor)}
         return Batch(**made)
+
+
+def _trimmed(ids_BT: Tensor) -> Tensor:
+    """Without the columns that hold nothing but padding."""
+    return ids_BT[:, : int((ids_BT != PAD).sum(dim=1).max())]
 
 
 @dataclass(frozen=True)
@@ -133,6 +155,7 @@ class Corpus:
             weight_B=None if self.weights is None else torch.from_numpy(self.weights[pairs]),
             src_place_P=(src_BS != PAD).flatten().nonzero().squeeze(1),
             tgt_place_P=(tgt_in_BT != PAD).flatten().nonzero().squeeze(1),
+            pairs=pairs,
         )
 
 

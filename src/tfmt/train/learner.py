@@ -17,6 +17,7 @@ from tfmt.model.transformer import Transformer
 from tfmt.train.distributed import World
 from tfmt.train.loss import batch_loss_sums
 from tfmt.train.optim import make_optimizers
+from tfmt.train.shortfall import LeftOut
 from tfmt.train.workers import Workers
 
 
@@ -28,6 +29,7 @@ class Measured:
     nll: Tensor
     norm: Tensor
     is_finite: Tensor  # boolean; if not, the update was skipped
+    shortfall: Tensor  # on all processes: target tokens left out, pairs left out, batches split
 
 
 class Learner:
@@ -37,6 +39,7 @@ class Learner:
         self.world = world
         self.optimizers = make_optimizers(model, cfg)
         self.workers = Workers(model, precision, compiled=cfg.compile)
+        self.left_out: list[LeftOut] = []  # in this process, until the trainer has told of them
 
     @property
     def num_shares(self) -> int:
@@ -46,8 +49,9 @@ class Learner:
     def learn(self, shares: Sequence[Iterable[Batch]], num_tokens: int, lr: float, seed: Sequence[int]) -> Measured:
         """One step on the batches of all processes: a share for each of this one's workers.
 
-        `num_tokens` counts the target tokens in all of them. Nothing but `seed` decides what dropout draws. Weights and
-        optimizers stay as they are when the loss or a gradient is not finite.
+        `num_tokens` counts the target tokens in all of them; those of pairs that memory does not hold are taken off.
+        Nothing but `seed` decides what dropout draws. Weights and optimizers stay as they are when the loss or a
+        gradient is not finite.
         """
 
         def gradients(work: Transformer, batch: Batch) -> Tensor:
@@ -56,19 +60,26 @@ class Learner:
             return torch.stack((smoothed.detach(), plain))
 
         self.workers.seed(*seed, self.world.rank)
-        sums = self.workers.add_gradients(shares, gradients)
+        sums, here = self.workers.add_gradients(shares, gradients)
+        shortfall = sums.new_zeros(3)
+        if here:
+            self.left_out += here.left_out
+            shortfall = sums.new_tensor((here.num_tokens, len(here.left_out), here.num_split))
         if self.world.size > 1:
-            self.world.add_up([sums, *self._gradients()])
+            self.world.add_up([sums, shortfall, *self._gradients()])
+        num_done = num_tokens - shortfall[0]
+        if self.world.size > 1 or here:
+            torch._foreach_mul_(self._gradients(), num_tokens / num_done)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.cfg.clip_norm or math.inf)
-        is_finite = (norm + sums.sum()).isfinite()
+        loss, nll = sums / num_done
+        is_finite = (norm + loss + nll).isfinite()
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = lr
             _step(optimizer, is_finite)
             optimizer.zero_grad(set_to_none=True)
         self.workers.refresh()
-        loss, nll = sums / num_tokens
-        return Measured(loss, nll, norm, is_finite)
+        return Measured(loss, nll, norm, is_finite, shortfall)
 
     def take_from_main(self) -> None:
         """Have the weights and the optimizers' state that rank 0 has."""

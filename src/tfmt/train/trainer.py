@@ -43,8 +43,9 @@ from tfmt.train.limits import progress, warn_of_rates, why_end
 from tfmt.train.meter import Meter
 from tfmt.train.run_folder import as_words, own_run
 from tfmt.train.schedule import lr_at
+from tfmt.train.shortfall import LeftOut
 from tfmt.train.start import Start, start_from
-from tfmt.train.trouble import Diverged, SkipCounter, all_finite
+from tfmt.train.trouble import Counts, Diverged, TroubleCounter, all_finite
 from tfmt.train.validate import Share, Validation, Validator
 from tfmt.units import START, is_due
 
@@ -129,7 +130,7 @@ class Trainer:
         warn_of_rates(cfg.train, int(corpus.target.lengths.sum()))
         self.makes_ahead = world.device.type == "cuda"  # on a CPU a thread for that would take a core from the work
         self.meter = Meter(world.device)
-        self.skips = SkipCounter(world.device)
+        self.troubles = TroubleCounter(world.device)
         self.logged = START
         self.began = (0.0, 0.0)  # seconds and progress when this process took over
 
@@ -217,7 +218,7 @@ class Trainer:
         cursor, update = next(updates)
         measured = self.update(update)
         self.meter.add(measured, update.num_tokens)
-        self.skips.add(measured.is_finite)
+        self.troubles.add(measured)
         if self.ema:
             self.ema.follow(self.model, self.state.step + 1, measured.is_finite)
         seconds = self.state.seconds + time.perf_counter() - started if self.world.is_main else 0.0
@@ -231,7 +232,7 @@ class Trainer:
             seconds=seconds,
         )
         if self.device.type == "cpu":  # which knows already: no need to wait for the next line of the log
-            self._heed_skips()
+            self._heed_troubles()
 
     def update(self, update: Update) -> Measured:
         """One optimizer step on all of an update's tokens, of which other processes do their shares."""
@@ -253,12 +254,17 @@ class Trainer:
             for number in range(first, first + self.learner.workers.num)
         ]
 
-    def _heed_skips(self) -> None:
+    def _heed_troubles(self) -> None:
         """Bring the state's counts up to date; raise Diverged when too many updates in a row were skipped."""
-        num_skipped, in_a_row = self.skips.read()
-        self.state = replace(self.state, num_skipped=num_skipped, num_skipped_in_row=in_a_row)
-        if in_a_row >= self.cfg.train.max_skipped:
-            raise Diverged(f"loss or gradient was not finite in {in_a_row} updates in a row")
+        counts = self.troubles.read()
+        self.state = replace(
+            self.state,
+            num_skipped=counts.num_skipped,
+            num_skipped_in_row=counts.num_skipped_in_row,
+            num_left_out=counts.num_left_out,
+        )
+        if counts.num_skipped_in_row >= self.cfg.train.max_skipped:
+            raise Diverged(f"loss or gradient was not finite in {counts.num_skipped_in_row} updates in a row")
 
     def _go_back(self, trouble: Diverged) -> None:
         """Go on from the last good checkpoint at half the rate; raises TrainingError when that is no way out."""
@@ -276,10 +282,11 @@ class Trainer:
             self.state,
             seconds=failed.seconds,
             num_skipped=failed.num_skipped,
+            num_left_out=failed.num_left_out,
             num_rewinds=failed.num_rewinds + 1,
             rate_scale=failed.rate_scale / 2,
         )
-        self.skips.set(failed.num_skipped, 0)
+        self._count_from_state()
         self.log.event(
             "rewind",
             step=self.state.step,
@@ -304,7 +311,11 @@ class Trainer:
         self.learner.take_from_main()
         if self.ema:
             self.world.copy_from_main(list(self.ema.model.parameters()))
-        self.skips.set(self.state.num_skipped, self.state.num_skipped_in_row)
+        self._count_from_state()
+
+    def _count_from_state(self) -> None:
+        state = self.state
+        self.troubles.set(Counts(state.num_skipped, state.num_skipped_in_row, state.num_left_out))
 
     def _check_alike(self) -> None:
         """Raise ConfigError unless all processes have the same settings and pairs."""
@@ -405,12 +416,9 @@ class Trainer:
         return (self.state.seconds - seconds) * (1 - now) / (now - share) if now > share else 0.0
 
     def _log_training(self) -> None:
-        self._heed_skips()
+        self._heed_troubles()
         state, self.logged = self.state, self.state.position
-        if news := self.skips.news(state.num_skipped):
-            self.log.event(
-                "skip", step=state.step, skipped=state.num_skipped, message=f"up to update {state.step:,} {news}"
-            )
+        self.troubles.tell(self.log, state.step, self._left_out)
         reading = self.meter.read()
         if reading is None:
             return
@@ -426,10 +434,16 @@ class Trainer:
             tokens_per_s=reading.tokens_per_s,
             tokens_seen=state.tokens_seen,
             skipped=state.num_skipped,
+            left_out=state.num_left_out,
             seconds=state.seconds,
             progress=progress(self.cfg.train, state),
             seconds_left=self._seconds_left(),
         )
+
+    def _left_out(self) -> list[LeftOut]:
+        """The pairs that no memory held, in any process, since this was last asked; all must ask."""
+        here, self.learner.left_out = self.learner.left_out, []
+        return [pair for pairs in self.world.gathered(here) for pair in pairs]
 
     def _validate(self, validator: Validator) -> bool:
         """Validate and log; True when no earlier checkpoint was as good."""
@@ -473,7 +487,7 @@ class Trainer:
         self.log.event("validate", step=self.state.step, **asdict(found), is_best=is_best, averaged=averaged)
 
     def _save(self, *, is_best: bool = False) -> None:
-        self._heed_skips()
+        self._heed_troubles()
         self._require_finite()
         started = time.perf_counter()
         regular = is_due(self.cfg.train.save_every, self.state.saved, self.state.position)

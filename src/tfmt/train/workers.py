@@ -4,12 +4,14 @@ On a CPU two threads that each do a whole batch are faster than two that share e
 are too short to be shared. A copy holds the model's own weights and no memory for them, but for its linear layers in
 bf16, which are nearly all of the work: these are made anew after each update. So products and all between them run in
 bf16, while small changes add up in the model's fp32 (Micikevicius et al., 2018). Gradients are added in a fixed order.
+
+A batch that memory does not hold is done in halves; a pair that it does not hold alone is left out.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import zip_longest
 from typing import Literal
@@ -19,6 +21,7 @@ from torch import Tensor, nn
 
 from tfmt.corpus.batches import Batch
 from tfmt.model.transformer import Transformer
+from tfmt.train.shortfall import Gradients, Shortfall, tried
 
 MAX_WORKERS = 4  # more threads than that share products: batches would get small, gradients many
 
@@ -32,8 +35,7 @@ class Workers:
     def __init__(self, model: Transformer, precision: Literal["fp32", "bf16"], *, compiled: bool = False) -> None:
         self.model = model
         self.num = num_workers(model.device)
-        is_copied = self.num > 1 or precision == "bf16" or compiled  # lest validation run what was made for training
-        self.copies = [_working_copy(model, precision)] if is_copied else [model]
+        self.copies = [_working_copy(model, precision)]
         self.copies += [_sharing_copy(self.copies[0]) for _ in range(1, self.num)]
         if compiled:
             for work in self.copies:
@@ -56,34 +58,44 @@ class Workers:
         for number, work in enumerate(self.copies):
             work.seed_dropout(*seed, number)
 
-    def add_gradients(
-        self, shares: Sequence[Iterable[Batch]], gradients: Callable[[Transformer, Batch], Tensor]
-    ) -> Tensor:
+    def add_gradients(self, shares: Sequence[Iterable[Batch]], gradients: Gradients) -> tuple[Tensor, Shortfall]:
         """Let each worker do the batches of its share by `gradients`, whose results are summed; those of the weights
         end up on the model's."""
-        total = torch.zeros(2, device=self.model.device)
+        total, shortfall = torch.zeros(2, device=self.model.device), Shortfall()
         for batches in zip_longest(*shares):
             at_hand = [(work, batch) for work, batch in zip(self.copies, batches, strict=True) if batch is not None]
-            for found in self._side_by_side(gradients, at_hand):
-                total += found
-            self._gather([work for work, _ in at_hand])
-        return total
+            results = self._side_by_side(gradients, at_hand)
+            self._gather([work for (work, _), found in zip(at_hand, results, strict=True) if found is not None])
+            for (work, batch), found in zip(at_hand, results, strict=True):
+                total += self._in_halves(gradients, work, batch, shortfall) if found is None else found
+        return total, shortfall
 
-    def _side_by_side(
-        self, gradients: Callable[[Transformer, Batch], Tensor], at_hand: Sequence[tuple[Transformer, Batch]]
-    ) -> list[Tensor]:
+    def _side_by_side(self, gradients: Gradients, at_hand: Sequence[tuple[Transformer, Batch]]) -> list[Tensor | None]:
         if self.pool is None:
-            return [gradients(work, batch) for work, batch in at_hand]
-        futures = [self.pool.submit(gradients, work, batch) for work, batch in at_hand]
+            return [tried(gradients, work, batch) for work, batch in at_hand]
+        futures = [self.pool.submit(tried, gradients, work, batch) for work, batch in at_hand]
         wait(futures)  # an error of one is raised when none is at work
         return [future.result() for future in futures]
+
+    def _in_halves(self, gradients: Gradients, work: Transformer, batch: Batch, shortfall: Shortfall) -> Tensor:
+        """Do a batch that memory did not hold; one pair is left out."""
+        total = torch.zeros(2, device=self.model.device)
+        if len(batch.src_BS) == 1:
+            shortfall.leave_out(batch)
+            return total
+        shortfall.num_split += 1
+        for half in batch.halves():
+            found = tried(gradients, work, half)
+            self._gather([work])
+            total += self._in_halves(gradients, work, half, shortfall) if found is None else found
+        return total
 
     @torch.no_grad()
     def _gather(self, copies: Sequence[Transformer]) -> None:
         """Move the copies' gradients to the model's, in fp32."""
         for own, *others in zip(self.model.parameters(), *(work.parameters() for work in copies), strict=True):
             for other in others:
-                if other is own or other.grad is None:
+                if other.grad is None:
                     continue
                 own.grad = other.grad.to(own.dtype) if own.grad is None else own.grad.add_(other.grad)
                 other.grad = None
