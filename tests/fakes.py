@@ -10,6 +10,17 @@ from torch import Tensor
 
 from tfmt.config import ModelConfig
 
+# events of a log
+TRAIN = {
+    "event": "train", "step": 1200, "epoch": 3, "loss": 2.5, "nll": 2.0, "ppl": 7.389, "lr": 1e-3, "grad_norm": 0.5,
+    "tokens_per_s": 8123.4, "matrix_share": 0.312, "peak_memory_bytes": 1.25e9, "seconds_left": 3725.0,
+    "progress": 0.5, "skipped": 0, "left_out": 0,
+}  # fmt: skip
+VALIDATION = {
+    "event": "validate", "step": 9, "loss": 2.1, "nll": 1.1, "ppl": 3.0, "bleu": 35.123, "chrf": 60.0, "is_best": True,
+    "averaged": 0, "samples": [],
+}  # fmt: skip
+
 
 def small_config(**changes: object) -> ModelConfig:
     sizes = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "num_heads": 4, "d_ff": 64}

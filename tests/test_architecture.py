@@ -21,10 +21,10 @@ LEVELS = {
     "config": 1,
     "config_file": 1,
     "device": 1,
-    "runlog": 1,
     "corpus": 2,
     "model": 2,
     "evaluate": 2,
+    "runlog": 2,
     "checkpoint": 3,
     "decode": 3,
     "train": 4,
@@ -38,7 +38,9 @@ HOMES = {
     "datasets": ("corpus/",),
     "pyarrow": ("corpus/",),
     "typer": ("cli/",),
-    "rich": ("cli/", "runlog.py"),
+    "rich": ("cli/", "runlog/live.py"),
+    "wandb": ("runlog/trackers.py",),
+    "trackio": ("runlog/trackers.py",),
 }
 NEVER = {  # from the part or file named, to the module named or anything in it
     "model": ("tfmt.corpus",),

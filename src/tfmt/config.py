@@ -173,6 +173,12 @@ class TrainConfig(_Section):
     validate_every: Interval = Field(
         default=Amount(1000, "updates"), description="between two validations; 0: only at the end"
     )
+    samples: int = Field(
+        default=5, ge=0, le=100, description="sentences of the validation text whose translations samples.md shows"
+    )
+    report_to: tuple[Literal["wandb", "trackio"], ...] = Field(
+        default=(), strict=False, description="experiment trackers that are told of the run, where they are installed"
+    )
     best_by: Literal["bleu", "chrf", "ppl", "loss"] = Field(
         default="bleu",
         description="which figure of a validation decides what is best; loss is with label smoothing, ppl without",
@@ -197,6 +203,11 @@ class TrainConfig(_Section):
     def tokens_at_once(self) -> int:
         """Of the larger side, in a micro-batch as planned: R-Drop sends each through the model twice."""
         return max(1, self.micro_batch_tokens // 2) if self.r_drop else self.micro_batch_tokens
+
+    @field_validator("report_to", mode="before")
+    @classmethod
+    def _one_tracker_needs_no_list(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainConfig:
@@ -279,7 +290,7 @@ class RunConfig(_Section):
 MAY_CHANGE = {
     "data.train", "data.valid_source", "data.valid_target",
     "train.max_steps", "train.max_epochs", "train.max_tokens", "train.max_minutes", "train.patience", "train.best_by",
-    "train.compile", "train.max_skipped", "train.max_rewinds",
+    "train.compile", "train.max_skipped", "train.max_rewinds", "train.samples", "train.report_to",
     "train.log_every", "train.validate_every", "train.save_every",
     "train.keep", "train.keep_best", "train.average", "train.average_of",
     "decode.beam", "decode.length_penalty", "decode.length_penalty_alpha",

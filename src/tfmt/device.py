@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import resource
+import sys
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -76,3 +79,33 @@ def _multiplies_bf16(device: torch.device) -> bool:
     except OSError:  # not Linux
         return False
     return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def matrix_rate(device: torch.device, precision: Literal["fp32", "bf16"], seconds: float = 0.15) -> float:
+    """Floating-point operations a second of the best of a few square matrix products in that format."""
+    size = 8192 if device.type == "cuda" else 1024
+    generator = torch.Generator(device).manual_seed(1)  # its own, so that nothing else draws other numbers
+    values = torch.randn(size, size, device=device, generator=generator)
+    one = values.to(torch.bfloat16 if precision == "bf16" else torch.float32)
+    out, started = torch.empty_like(one), time.perf_counter()
+    times: list[float] = []
+    while len(times) < 3 or time.perf_counter() - started < seconds:  # the first one prepares much
+        _wait_for(device)
+        begin = time.perf_counter()
+        torch.mm(one, one, out=out)
+        _wait_for(device)
+        times.append(time.perf_counter() - begin)
+    return 2 * size**3 / min(times)
+
+
+def peak_memory(device: torch.device) -> int:
+    """Bytes: the most this process has had of a GPU's memory, or of a CPU's."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _wait_for(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

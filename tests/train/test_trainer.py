@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from runs import Silent, config, equal, events, losses, run_training, weights
+from runs import config, equal, events, losses, run_training, weights
 from safetensors.torch import load_file
 
 from tfmt import checkpoint
@@ -27,6 +27,7 @@ from tfmt.decode.translator import Translator
 from tfmt.errors import ConfigError, DataError, DiskFull, Interrupted, ModelError, TfmtError, TrainingError
 from tfmt.evaluate.scores import bleu
 from tfmt.files import read_lines
+from tfmt.runlog.log import View
 from tfmt.train import retention
 from tfmt.train.distributed import World
 from tfmt.train.interrupt import Stop, signals_as_wish
@@ -39,7 +40,7 @@ import sys
 import torch
 from pathlib import Path
 from tfmt.config_file import load_config
-from tfmt.runlog import PlainView
+from tfmt.runlog.plain import PlainView
 from tfmt.train import retention
 from tfmt.train.distributed import World
 from tfmt.train.interrupt import Stop, signals_as_wish
@@ -490,7 +491,7 @@ def test_overwriting_never_deletes_what_training_did_not_make(tmp_path, prepared
 
 
 def test_a_view_that_breaks_does_not_stop_training(tmp_path, prepared):
-    class Broken(Silent):
+    class Broken(View):
         def show(self, event):
             raise BrokenPipeError
 

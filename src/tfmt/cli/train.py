@@ -41,7 +41,7 @@ def train(
     if show_config or show_batch:
         _show(_find(config), overrides or (), show_config=show_config, show_batch=show_batch)
         return
-    from tfmt.runlog import view_for_stderr
+    from tfmt.runlog.plain import view_for_stderr
     from tfmt.train.distributed import joined
     from tfmt.train.trainer import train as run_training
 

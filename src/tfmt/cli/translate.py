@@ -88,8 +88,7 @@ def _write(translations: Iterable[Translation], out: TextIO, *, as_json: bool) -
         if as_json:
             print(json.dumps(asdict(translation), ensure_ascii=False), file=out, flush=True)
         else:
-            # a model can make any character, line ends among them
-            print(translation.text.replace("\r", " ").replace("\n", " "), file=out, flush=True)
+            print(translation.text, file=out, flush=True)
         num_truncated += "truncated" in translation.flags
     if num_truncated:
         typer.echo(

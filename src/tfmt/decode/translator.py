@@ -127,9 +127,13 @@ class Translator:
     def _translation(self, line: str, best: list[Hypothesis] | None) -> Translation:
         if best is None:
             return Translation(line, "", None, [], ["blank"])
-        alternatives = [Alternative(self.tokenizer.decode(one.ids), one.score) for one in best]
+        alternatives = [Alternative(self._text(one), one.score) for one in best]
         flags: list[Literal["blank", "truncated"]] = ["truncated"] if best[0].truncated else []
         return Translation(line, alternatives[0].text, alternatives[0].score, alternatives, flags)
+
+    def _text(self, hypothesis: Hypothesis) -> str:
+        """One line: a model can make any character, line ends among them."""
+        return self.tokenizer.decode(hypothesis.ids).replace("\r", " ").replace("\n", " ")
 
 
 def _cut_by_length(encoded: list[list[int]], max_tokens: int) -> Iterator[list[int]]:

@@ -59,7 +59,7 @@ def score(
 ) -> Scores:
     """All three scores against one or more whole references; raises DataError on unequal counts."""
     _check_counts(hypotheses, references)
-    _warn_if_tokenised(hypotheses)
+    warn_if_tokenised(hypotheses, "the hypotheses")
     return Scores(
         bleu=bleu(hypotheses, references, target_language=target_language, tokenize=tokenize),
         chrf=chrf(hypotheses, references),
@@ -175,17 +175,18 @@ _SPACED_PUNCTUATION = re.compile(r"\S [.,](?: |$)")
 _SUBWORDS = re.compile(r"@@(?: |$)|\u2581")
 
 
-def _warn_if_tokenised(hypotheses: Sequence[str]) -> None:
+def warn_if_tokenised(lines: Sequence[str], what: str) -> None:
     """Scores of tokenised text cannot be compared; sacrebleu's own check sees 100 or more such lines only."""
-    filled = sum(1 for line in hypotheses if line.strip())
+    filled = sum(1 for line in lines if line.strip())
     for pattern, looks in ((_SUBWORDS, "pieces of words"), (_SPACED_PUNCTUATION, "spaces before . and ,")):
-        found = sum(1 for line in hypotheses if pattern.search(line))
+        found = sum(1 for line in lines if pattern.search(line))
         if found and found >= filled / 10:
             logger.warning(
-                "the hypotheses look tokenised (%s in %d of %d lines); detokenise them first, "
+                "%s look tokenised (%s in %d of %d lines); detokenise them first, "
                 "or the scores cannot be compared with others",
+                what,
                 looks,
                 found,
-                len(hypotheses),
+                len(lines),
             )
             return

@@ -16,7 +16,7 @@ from tfmt.files import check_output, whole_file
 from tfmt.train import retention
 
 LOCK = ".lock"
-OWN_FILES = {"config.toml", "checkpoints", "log.jsonl", "best", "last", "finished.json"}
+OWN_FILES = {"config.toml", "checkpoints", "log.jsonl", "best", "last", "finished.json", "samples.md", "tensorboard"}
 
 
 @contextmanager
@@ -77,7 +77,9 @@ def _empty(run: Path) -> None:
     """Delete what training made, `checkpoints` last: what a kill on the way leaves is then taken for a new run."""
     for item in (run / "checkpoints").iterdir():
         shutil.rmtree(item)
-    for name in OWN_FILES - {"checkpoints"}:
+    if (run / "tensorboard").is_dir():
+        shutil.rmtree(run / "tensorboard")
+    for name in OWN_FILES - {"checkpoints", "tensorboard"}:
         (run / name).unlink(missing_ok=True)
     (run / "checkpoints").rmdir()
 

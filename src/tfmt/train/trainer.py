@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -17,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from tfmt import checkpoint
@@ -25,11 +25,12 @@ from tfmt.config import RunConfig
 from tfmt.config_file import Differences, differences
 from tfmt.corpus.batches import Batch, Corpus, Cursor, Update, share_of, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
-from tfmt.device import keep_freed_memory, pick_precision, set_threads
+from tfmt.device import keep_freed_memory, matrix_rate, peak_memory, pick_precision, set_threads
 from tfmt.errors import ConfigError, DataError, Interrupted, TrainingError
 from tfmt.files import read_json, whole_file
+from tfmt.model.flops import forward_flops
 from tfmt.model.transformer import Transformer, num_parameters
-from tfmt.runlog import NoView, RunLog, View
+from tfmt.runlog.log import RunLog, View
 from tfmt.train import retention
 from tfmt.train.averaging import average_weights
 from tfmt.train.data import open_data
@@ -41,6 +42,7 @@ from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
 from tfmt.train.learner import Learner, Measured
 from tfmt.train.limits import progress, warn_of_rates, why_end
 from tfmt.train.meter import Meter
+from tfmt.train.reporting import no_log, open_log
 from tfmt.train.run_folder import as_words, own_run
 from tfmt.train.schedule import lr_at
 from tfmt.train.shortfall import LeftOut
@@ -69,9 +71,9 @@ def train(cfg: RunConfig, run: Path, *, view: View, world: World, threads: int =
         changed: Differences = {}
         if world.is_main:
             changed = stack.enter_context(own_run(run, cfg, overwrite=overwrite))
-            log = stack.enter_context(RunLog(run / "log.jsonl", view))
+            log = stack.enter_context(open_log(run, cfg, view))
         else:
-            log = stack.enter_context(RunLog(Path(os.devnull), NoView()))
+            log = stack.enter_context(no_log())
         stop = stack.enter_context(signals_as_wish())
         trainer = Trainer(
             cfg,
@@ -131,6 +133,7 @@ class Trainer:
         self.makes_ahead = world.device.type == "cuda"  # on a CPU a thread for that would take a core from the work
         self.meter = Meter(world.device)
         self.troubles = TroubleCounter(world.device)
+        self.matrix_rate = math.inf  # FLOP/s of all devices together, once it has been measured
         self.logged = START
         self.began = (0.0, 0.0)  # seconds and progress when this process took over
 
@@ -217,7 +220,7 @@ class Trainer:
         started = time.perf_counter()
         cursor, update = next(updates)
         measured = self.update(update)
-        self.meter.add(measured, update.num_tokens)
+        self.meter.add(measured, update.num_tokens, self._flops(update))
         self.troubles.add(measured)
         if self.ema:
             self.ema.follow(self.model, self.state.step + 1, measured.is_finite)
@@ -238,6 +241,13 @@ class Trainer:
         """One optimizer step on all of an update's tokens, of which other processes do their shares."""
         lr, seed = self._lr(self.state.step + 1), (self.cfg.seed, self.state.step)
         return self.learner.learn(update.shares or self._shares_of(update), update.num_tokens, lr, seed)
+
+    def _flops(self, update: Update) -> float:
+        """Floating-point operations that an update's matrix products need."""
+        pairs = np.concatenate(update.micro_batches)
+        source, target = self.corpus.source.lengths[pairs], self.corpus.target.lengths[pairs]
+        passes = 2 if self.cfg.train.r_drop else 1
+        return 3 * passes * forward_flops(self.cfg.model, self.tokenizer.vocab_size, source, target)
 
     def _lr(self, step: int) -> float:
         return self.state.rate_scale * lr_at(step, self.cfg.train, self.cfg.model.d_model)
@@ -382,6 +392,7 @@ class Trainer:
 
     def _announce(self, changed: Differences) -> None:
         step, frozen = self.state.step, num_frozen(self.model)
+        self.matrix_rate = self.world.size * self.world.on_main(lambda: matrix_rate(self.device, self.precision))
         how = "starting"
         if step:
             how = f"going on after update {step:,}"
@@ -390,6 +401,7 @@ class Trainer:
         self.log.event(
             "resume" if step else "start",
             step=step,
+            run=str(self.folder),
             device=str(self.device),
             precision=self.precision,
             threads=torch.get_num_threads(),
@@ -397,6 +409,7 @@ class Trainer:
             parameters=num_parameters(self.model),
             frozen=frozen,
             pairs=len(self.corpus),
+            matrix_flops_per_s=self.matrix_rate,
             changed=changed,
             message=(
                 f"{how}: {num_parameters(self.model):,} parameters{f' ({frozen:,} frozen)' if frozen else ''}, "
@@ -432,6 +445,8 @@ class Trainer:
             lr=self._lr(state.step),
             grad_norm=reading.norm,
             tokens_per_s=reading.tokens_per_s,
+            matrix_share=reading.flops_per_s / self.matrix_rate,
+            peak_memory_bytes=peak_memory(self.device),
             tokens_seen=state.tokens_seen,
             skipped=state.num_skipped,
             left_out=state.num_left_out,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from tfmt.runlog import RunLog
+from tfmt.runlog.log import RunLog
 from tfmt.train.learner import Measured
 from tfmt.train.shortfall import LeftOut
 

@@ -17,12 +17,10 @@ from tfmt.corpus.batches import Corpus, Side, cut_by_length
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.decode.translator import Translator
 from tfmt.errors import DataError
-from tfmt.evaluate.scores import bleu, chrf
+from tfmt.evaluate.scores import bleu, chrf, warn_if_tokenised
 from tfmt.files import read_lines
 from tfmt.model.transformer import Transformer
 from tfmt.train.loss import batch_loss_sums
-
-NUM_SAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Validation:
     bleu: float
     chrf: float
     signature: str  # of BLEU
-    samples: list[dict[str, str]]  # the first few: source, translation, reference
+    samples: list[dict[str, str | int]]  # line (from 1), source, reference and translation of a few sentences
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,7 @@ class Validator:
             )
         if not self.sources:
             raise DataError(f"{source}: is empty; validation needs at least one line")
+        warn_if_tokenised(self.references, f"data.valid_target: the lines of {target}")
         self.cfg = cfg
         self.tokenizer = tokenizer
         self.corpus = Corpus(Side.of(tokenizer.encode(self.sources)), Side.of(tokenizer.encode(self.references)))
@@ -95,12 +94,20 @@ class Validator:
             chrf=chrf(translations, [self.references]).score,
             signature=score.signature,
             samples=[
-                {"source": source, "translation": translation, "reference": reference}
-                for source, translation, reference in zip(
-                    self.sources[:NUM_SAMPLES], translations, self.references, strict=False
-                )
+                {
+                    "line": line + 1,
+                    "source": self.sources[line],
+                    "reference": self.references[line],
+                    "translation": translations[line],
+                }
+                for line in self._sample_lines()
             ],
         )
+
+    def _sample_lines(self) -> list[int]:
+        """Spread over the text, counted from 0."""
+        total, wanted = len(self.sources), min(self.cfg.train.samples, len(self.sources))
+        return [total * number // wanted for number in range(wanted)]
 
     @torch.no_grad()
     def _share(self, model: Transformer, rank: int, size: int) -> Share:
