@@ -98,7 +98,7 @@ def loss_and_gradients(device: str, precision: str, *, tiny: bool) -> tuple[floa
         return torch.stack((smoothed.detach(), plain))
 
     workers.seed(1)
-    sums = workers.add_gradients([[batch], *[[]] * (workers.num - 1)], gradients)
+    sums, _ = workers.add_gradients([[batch], *[[]] * (workers.num - 1)], gradients)
     return float(sums[0]), [parameter.grad.cpu() for parameter in model.parameters() if parameter.grad is not None]
 
 
