@@ -83,7 +83,7 @@ tie_embeddings = true
 
 [train]
 batch_tokens = {tokens}
-micro_batch_tokens = {tokens}  # of the larger side: an update is one batch
+micro_batch_tokens = {room}  # of the larger side: an update is one batch
 max_steps = 1000000            # it is killed long before
 save_every = 1000000
 learning_rate = 1e-3
@@ -248,7 +248,7 @@ def prepare_own(args: argparse.Namespace, folder: Path) -> Text:
     prepare = ["prepare", "--source", args.source, "--target", args.target, "--tokenizer", model, "--output", prepared]
     for words in (train_tokenizer, prepare):
         subprocess.run([tfmt(), *words], check=True, stdout=subprocess.DEVNULL)
-    config = CONFIG.format(prepared=prepared, size=SIZES[args.config], tokens=BATCH_TOKENS)
+    config = CONFIG.format(prepared=prepared, size=SIZES[args.config], tokens=BATCH_TOKENS, room=2 * BATCH_TOKENS)
     (folder / "speed.toml").write_text(config, encoding="utf-8")
     report = json.loads((prepared / "report.json").read_text(encoding="utf-8"))
     means = []

@@ -17,7 +17,7 @@ from tfmt.train.trainer import train
 
 
 def config(prepared: Path, toy=None, **train_changes) -> RunConfig:
-    """About 17 updates an epoch of two or three micro-batches each, with dropout, in fp32."""
+    """Ten updates an epoch of about three micro-batches each, with dropout, in fp32."""
     values = {
         "data": {"train": [str(prepared)]},
         "model": {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "num_heads": 2, "d_ff": 32, "dropout": 0.2},

@@ -11,6 +11,7 @@ from tfmt.corpus.batches import (
     Cursor,
     Side,
     cut_by_length,
+    largest_update,
     open_prepared,
     plan_epoch,
     prepared_tokenizer,
@@ -92,18 +93,34 @@ def test_a_plan_is_a_function_of_seed_and_epoch():
     assert as_lists(plan(corpus)) != as_lists(plan(corpus, seed=2))
 
 
-@pytest.mark.parametrize("micro_batch_tokens", [300, 2000, 4000])
-def test_updates_hold_about_the_tokens_asked_for_and_none_is_a_remnant(micro_batch_tokens):
-    lengths = np.random.default_rng(2).integers(5, 30, size=5000)  # sides of like length, as translations are
-    corpus = Corpus(Side.of([[5] * n for n in lengths]), Side.of([[5] * (n + n % 3 - 1) for n in lengths]))
+@pytest.mark.parametrize("source_ratio", [0.6, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("micro_batch_tokens", [300, 1000, 1500, 2000, 2400, 3000, 10_000])
+def test_updates_hold_the_tokens_asked_for_whatever_goes_through_at_once(source_ratio, micro_batch_tokens):
+    generator = np.random.default_rng(2)
+    lengths = generator.integers(5, 30, size=6000)
+    sources = np.maximum(1, np.round(lengths * source_ratio * np.exp(generator.normal(0, 0.15, size=6000)))).astype(int)
+    corpus = Corpus(Side.of([[5] * n for n in sources]), Side.of([[5] * n for n in lengths]))
     updates = plan(corpus, batch_tokens=2000, micro_batch_tokens=micro_batch_tokens)
     counts = np.array([update.num_tokens for update in updates])
     assert counts.sum() == corpus.target.lengths.sum()
-    assert abs(counts.mean() - 2000) < 100
-    assert counts.max() < 2300
-    assert np.sort(counts)[1] > 1700  # one micro-batch, the last to be cut, may be small
+    assert abs(counts.mean() - 2000) < 0.01 * 2000
+    assert counts.min() > 0.9 * 2000
+    assert counts.max() < 1.1 * 2000
+    longer = np.maximum(corpus.source.lengths, corpus.target.lengths)
     for update in updates:
         assert update.num_tokens == sum(corpus.target.lengths[group].sum() for group in update.micro_batches)
+        assert max(longer[group].sum() for group in update.micro_batches) <= micro_batch_tokens
+    num_micro_batches = sum(len(update.micro_batches) for update in updates)
+    needed = max(len(updates), longer.sum() / micro_batch_tokens)
+    assert num_micro_batches < 2 * needed
+
+
+def test_in_room_for_the_largest_update_each_goes_through_at_once():
+    corpus = make_corpus(5000)
+    room = largest_update(corpus, 2000, seed=1)
+    assert {len(update.micro_batches) for update in plan(corpus, batch_tokens=2000, micro_batch_tokens=room)} == {1}
+    less = plan(corpus, batch_tokens=2000, micro_batch_tokens=room - 1)
+    assert max(len(update.micro_batches) for update in less) == 2
 
 
 def test_micro_batches_keep_their_budget_and_like_lengths():
@@ -112,13 +129,26 @@ def test_micro_batches_keep_their_budget_and_like_lengths():
     for update in plan(corpus, batch_tokens=2000, micro_batch_tokens=300):
         for group in update.micro_batches:
             assert longer[group].sum() <= 300
-            assert corpus.target.lengths[group].sum() <= 2000
             assert longer[group].max() - longer[group].min() <= 4
 
 
-def test_a_giant_pair_is_a_micro_batch_of_its_own():
-    corpus = Corpus(Side.of([[5] * 1000, [6], [7]]), Side.of([[5], [6], [7]]))
-    assert sorted(len(group) for update in plan(corpus) for group in update.micro_batches) == [1, 2]
+def test_giant_pairs_are_micro_batches_of_their_own():
+    corpus = make_corpus(400)
+    giants = Corpus(
+        Side.of([*sentences_of(corpus.source), [5] * 1000, [6]]),
+        Side.of([*sentences_of(corpus.target), [6], [5] * 3000]),
+    )
+    groups = [group.tolist() for update in plan(giants) for group in update.micro_batches]
+    assert [400] in groups
+    assert [401] in groups
+    assert sum(len(group) > 5 for group in groups) > 40
+
+
+def test_batch_tokens_below_a_sentence_make_an_update_of_each():
+    corpus = Corpus(Side.of([[5] * 9] * 20), Side.of([[5] * 9] * 20))
+    assert as_lists(plan(corpus, batch_tokens=3, micro_batch_tokens=4)) != []
+    assert {len(update.micro_batches) for update in plan(corpus, batch_tokens=3, micro_batch_tokens=4)} == {1}
+    assert {update.num_tokens for update in plan(corpus, batch_tokens=3, micro_batch_tokens=4)} == {10}
 
 
 def test_a_corpus_below_batch_tokens_makes_one_update_an_epoch():

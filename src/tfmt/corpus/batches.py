@@ -1,8 +1,8 @@
 """From prepared folders to batches: a pure order of updates.
 
-An epoch is planned from lengths, seed and epoch number alone: pairs are shuffled, put beside pairs of like length,
-cut into micro-batches by a token budget, and these are shuffled and gathered into updates of about `batch_tokens`
-target tokens each. A `Cursor` is therefore the whole position in the data.
+An epoch is planned from lengths, seed and epoch number alone: pairs are shuffled, put beside pairs of like length, cut
+into parts, and these are shuffled and gathered into updates of `batch_tokens` target tokens each, give or take a few.
+A `Cursor` is therefore the whole position in the data.
 
 Letters: B sentences · S source length · T target length.
 """
@@ -171,8 +171,10 @@ class Update:
 def plan_epoch(corpus: Corpus, *, batch_tokens: int, micro_batch_tokens: int, seed: int, epoch: int) -> list[Update]:
     """All updates of one epoch; each pair stands in exactly one.
 
-    A micro-batch keeps to both budgets; an update gathers as many as come nearest to `batch_tokens`. They are dealt out
-    evenly, so that no small update is left over. A corpus of fewer tokens than that makes one update an epoch.
+    The pairs, in order of length, are cut into parts of equally many target tokens, so many that each update has as
+    many and about `batch_tokens` in all; these are shuffled and dealt out. Where a part is larger than
+    `micro_batch_tokens` of the longer side, it makes several micro-batches. No small update is left over: a corpus of
+    fewer tokens than that makes one update an epoch.
     """
     generator = np.random.default_rng((seed, epoch))
     source, target = corpus.source.lengths, corpus.target.lengths
@@ -180,14 +182,22 @@ def plan_epoch(corpus: Corpus, *, batch_tokens: int, micro_batch_tokens: int, se
     shuffled = generator.permutation(len(corpus))
     # sorting by both lengths keeps padding low on both sides; a stable sort keeps the shuffle among equals
     by_length = shuffled[np.lexsort((source[shuffled], longer[shuffled]))]
-    micro_batches = _cut(by_length, (longer, micro_batch_tokens), (target, batch_tokens))
-    order = generator.permutation(len(micro_batches))
-    per_update = max(1, round(batch_tokens * len(micro_batches) / int(target.sum())))
-    num_updates = max(1, round(len(micro_batches) / per_update))
-    return [
-        Update([micro_batches[number] for number in share], sum(int(target[micro_batches[n]].sum()) for n in share))
-        for share in np.array_split(order, num_updates)
+    num_updates = max(1, round(int(target.sum()) / batch_tokens))
+    places = _places_of_parts(target[by_length], longer[by_length], num_updates, micro_batch_tokens)
+    parts = [_fitting(part, longer, micro_batch_tokens) for part in np.split(by_length, places)]
+    order = generator.permutation(len(parts))
+    updates = [
+        [micro_batch for number in numbers for micro_batch in parts[number]]
+        for numbers in np.array_split(order, min(num_updates, len(parts)))
     ]
+    return [Update(some, sum(int(target[pairs].sum()) for pairs in some)) for some in updates]
+
+
+def largest_update(corpus: Corpus, batch_tokens: int, seed: int) -> int:
+    """Tokens of the longer side in the largest update, so that a micro-batch need not be larger."""
+    longer = np.maximum(corpus.source.lengths, corpus.target.lengths)
+    updates = plan_epoch(corpus, batch_tokens=batch_tokens, micro_batch_tokens=int(longer.sum()), seed=seed, epoch=0)
+    return max(int(longer[pairs].sum()) for update in updates for pairs in update.micro_batches)
 
 
 def share_of(update: Update, corpus: Corpus, rank: int, size: int) -> list[NDArray[np.int64]]:
@@ -202,30 +212,58 @@ def share_of(update: Update, corpus: Corpus, rank: int, size: int) -> list[NDArr
     pairs = np.concatenate(update.micro_batches)
     longer = np.maximum(corpus.source.lengths[pairs], corpus.target.lengths[pairs])
     order = np.argsort(longer, kind="stable")
-    pairs, longer = pairs[order], longer[order]
-    ends = np.cumsum(longer)
-    part = (2 * ends - longer) * parts // (2 * ends[-1])  # by the middle of each pair
-    return np.split(pairs, np.searchsorted(part, np.arange(1, parts)))[rank::size]
+    return np.split(pairs[order], _even_places(longer[order], parts))[rank::size]
 
 
 def cut_by_length(corpus: Corpus, max_tokens: int) -> list[NDArray[np.int64]]:
-    """All pairs, those of like length together, at most `max_tokens` of the longer side in each group."""
+    """All pairs, those of like length together, at most `max_tokens` of the longer side in each group, or one pair."""
     longer = np.maximum(corpus.source.lengths, corpus.target.lengths)
-    return _cut(np.argsort(longer, kind="stable"), (longer, max_tokens))
+    order = np.argsort(longer, kind="stable")
+    places, used = [], 0
+    for place, length in enumerate(longer[order].tolist()):
+        used += length
+        if place and used > max_tokens:
+            places.append(place)
+            used = length
+    return np.split(order, places)
 
 
-def _cut(pairs: NDArray[np.int64], *budgets: tuple[NDArray[np.int64], int]) -> list[NDArray[np.int64]]:
-    """Cut an order of pairs into groups whose lengths sum to at most each budget, or which hold one pair."""
-    groups, start = [], 0
-    used = [0] * len(budgets)
-    columns = [lengths[pairs].tolist() for lengths, _ in budgets]
-    for place, lengths in enumerate(zip(*columns, strict=True)):
-        used = [tokens + length for tokens, length in zip(used, lengths, strict=True)]
-        if place > start and any(tokens > budget for tokens, (_, budget) in zip(used, budgets, strict=True)):
-            groups.append(pairs[start:place])
-            start, used = place, list(lengths)
-    groups.append(pairs[start:])
-    return groups
+def _places_of_parts(
+    target: NDArray[np.int64], longer: NDArray[np.int64], num_updates: int, max_tokens: int
+) -> NDArray[np.int64]:
+    """Where to cut pairs, whose lengths these are, into a whole number of parts an update: that which makes the fewest
+    micro-batches of `max_tokens`, and of several such the most parts, since these mix more lengths in an update."""
+    ends = np.cumsum(np.minimum(longer, max_tokens))  # a giant is one micro-batch, whatever its size
+    per_update = max(1, int(ends[-1]) // (num_updates * max_tokens))
+    step = max(1, per_update // 20)
+    fewest, best = np.inf, np.empty(0, dtype=np.int64)
+    while per_update * num_updates <= fewest:  # more parts would be more micro-batches
+        places = np.unique(_even_places(target, per_update * num_updates))
+        places = places[(places > 0) & (places < len(target))]
+        sums = np.diff(ends[places - 1], prepend=0, append=ends[-1])
+        num_micro_batches = int(np.sum(-(-sums // max_tokens)))
+        if num_micro_batches <= fewest:
+            fewest, best = num_micro_batches, places
+        per_update += step
+    return best
+
+
+def _even_places(lengths: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
+    """Where to cut a row of sentences into parts of equally many tokens: each belongs where its middle lies."""
+    ends = np.cumsum(lengths)
+    part = (2 * ends - lengths) * parts // (2 * ends[-1])
+    return np.searchsorted(part, np.arange(1, parts))
+
+
+def _fitting(pairs: NDArray[np.int64], longer: NDArray[np.int64], max_tokens: int) -> list[NDArray[np.int64]]:
+    """These pairs in as few groups of equal size as hold at most `max_tokens` each, or one pair."""
+    lengths = longer[pairs]
+    num = -(-int(lengths.sum()) // max_tokens)
+    while True:
+        groups = [group for group in np.split(pairs, _even_places(lengths, num)) if len(group)]
+        if all(len(group) == 1 or longer[group].sum() <= max_tokens for group in groups):
+            return groups
+        num += 1
 
 
 def updates_from(

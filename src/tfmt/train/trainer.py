@@ -521,7 +521,7 @@ class Trainer:
             state=state,
             optimizers=self.learner.optimizers,
             ema=self.ema.model if self.ema else None,
-            regular=regular,
+            regular=regular or folder in retention.regular_checkpoints(self.folder),  # saved before, on a stop
         )
         retention.link(self.folder, "last", folder)
         if is_best:
