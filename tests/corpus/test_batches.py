@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tfmt.corpus.batches import (
+    MIN_WIDTH,
     Corpus,
     Cursor,
     Side,
@@ -43,10 +44,13 @@ def as_lists(updates):
 def test_batch_holds_the_sentences_with_their_ends():
     corpus = Corpus(Side.of([[5, 6], [7]]), Side.of([[8], [9, 10, 11]]))
     batch = corpus.batch(np.array([1, 0]))
-    assert batch.src_BS.tolist() == [[7, EOS, PAD], [5, 6, EOS]]
-    assert batch.tgt_in_BT.tolist() == [[BOS, 9, 10, 11], [BOS, 8, PAD, PAD]]
-    assert batch.tgt_out_BT.tolist() == [[9, 10, 11, EOS], [8, EOS, PAD, PAD]]
+    assert batch.src_BS[:, :3].tolist() == [[7, EOS, PAD], [5, 6, EOS]]
+    assert batch.tgt_in_BT[:, :4].tolist() == [[BOS, 9, 10, 11], [BOS, 8, PAD, PAD]]
+    assert batch.tgt_out_BT[:, :4].tolist() == [[9, 10, 11, EOS], [8, EOS, PAD, PAD]]
     assert batch.num_tokens == 6
+    assert batch.src_BS.shape == batch.tgt_in_BT.shape == batch.tgt_out_BT.shape == (2, MIN_WIDTH)
+    assert batch.src_BS[:, 3:].eq(PAD).all()
+    assert batch.tgt_out_BT[:, 4:].eq(PAD).all()
 
 
 def test_an_epoch_holds_each_pair_once():

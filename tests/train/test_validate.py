@@ -15,6 +15,7 @@ from tfmt.checkpoint import load_model
 from tfmt.cli.main import run
 from tfmt.corpus.batches import Corpus, Side
 from tfmt.files import read_lines
+from tfmt.special_ids import PAD
 from tfmt.train.validate import Validator
 
 
@@ -59,7 +60,7 @@ def test_the_loss_is_smoothed_and_the_perplexity_is_not(trained, prepared, toy):
             logits_TV = loaded.model.decode(batch.tgt_in_BT, loaded.model.encode(batch.src_BS))[0]
         for place, smoothing in enumerate((0.1, 0.0)):
             sums[place] += torch.nn.functional.cross_entropy(
-                logits_TV, batch.tgt_out_BT[0], label_smoothing=smoothing, reduction="sum"
+                logits_TV, batch.tgt_out_BT[0], label_smoothing=smoothing, reduction="sum", ignore_index=PAD
             )
         num_tokens += batch.num_tokens
     smoothed, plain = (sums / num_tokens).tolist()

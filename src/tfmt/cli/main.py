@@ -63,6 +63,8 @@ def main() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     # bf16 kernels are made for each size of a batch; the library's own 1,024 hold half a gigabyte that is seldom used
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "100")
+    # PyTorch keeps 1,024 more a thread, which split up freed memory: training grew by gigabytes (LOG.md)
+    os.environ.setdefault("LRU_CACHE_CAPACITY", "16")
     words = sys.argv[1:]
     show_traceback = "--traceback" in words
     words = [word for word in words if word != "--traceback"]

@@ -25,6 +25,7 @@ from tfmt.files import read_json, sha256
 from tfmt.special_ids import BOS, EOS, PAD
 
 Ids = NDArray[np.integer]
+MIN_WIDTH = 16  # of a rectangle of ids: a CPU's softmax over fewer keys is up to 10 times slower, even in all
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,9 @@ class Side:
         return cls(np.array(flat, dtype=np.int32), np.concatenate(([0], np.cumsum(lengths))))
 
     def rectangle(self, pairs: NDArray[np.int64], *, first: int | None = None, last: int | None = None) -> Tensor:
-        """The sentences of these pairs, (B, longest), with an id put before or after each."""
+        """The sentences of these pairs, (B, longest or MIN_WIDTH), with an id put before or after each."""
         lengths = self.lengths[pairs]
-        column = np.arange(lengths.max())
+        column = np.arange(max(lengths.max(), MIN_WIDTH))
         is_text = column < lengths[:, None] - 1  # all but the id that is added
         place = (self.offsets[pairs, None] + column)[is_text]
         ids = np.full(is_text.shape, PAD, dtype=np.int64)

@@ -73,7 +73,7 @@ def attention_weights(q_BNTH: Tensor, k_BNSH: Tensor, mask_BNTS: Tensor | None =
     """
     scores_BNTS = torch.matmul(q_BNTH * (1 / math.sqrt(q_BNTH.shape[-1])), k_BNSH.transpose(2, 3))
     if mask_BNTS is None:
-        return scores_BNTS.softmax(dim=-1)
+        return scores_BNTS.softmax(dim=-1, dtype=torch.float32)
     lowest = torch.finfo(scores_BNTS.dtype).min  # not -inf, whose softmax over a whole row would be NaN
-    weights_BNTS = scores_BNTS.masked_fill(~mask_BNTS, lowest).softmax(dim=-1)
+    weights_BNTS = scores_BNTS.masked_fill_(~mask_BNTS, lowest).softmax(dim=-1, dtype=torch.float32)
     return weights_BNTS * mask_BNTS.any(dim=-1, keepdim=True)

@@ -23,7 +23,7 @@ from tfmt.model.layout import Layout
 from tfmt.model.positions import Sinusoidal
 from tfmt.special_ids import PAD
 
-TRAINING_ROWS = 128  # a strip's length is a multiple of this, so that few kernels are made anew for each batch
+BF16_ROWS = 128  # in training a strip's length is a multiple of this, so that few kernels are made anew for each batch
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,8 @@ class Transformer(nn.Module):
         return self.head(self.decoder_norm(x_RD))  # type: ignore[no-any-return]
 
     def _layout(self, ids_BT: Tensor, place_P: Tensor | None = None) -> Layout:
-        return Layout.of(ids_BT != PAD, place_P, multiple=TRAINING_ROWS if self.training else 1)
+        rows = BF16_ROWS if self.training and self.dtype == torch.bfloat16 else 1
+        return Layout.of(ids_BT != PAD, place_P, multiple=rows)
 
     def _embed(self, embedding: nn.Module, word_dropout: nn.Module, ids_BT: Tensor, layout: Layout) -> Tensor:
         embedded_PD = word_dropout(embedding(layout.strip(ids_BT)) * math.sqrt(self.cfg.d_model))
