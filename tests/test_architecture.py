@@ -35,6 +35,7 @@ SIDEWAYS = {("decode", "checkpoint"), ("config_file", "config")}  # imports with
 HOMES = {
     "sentencepiece": ("corpus/tokenizer.py",),
     "sacrebleu": ("evaluate/",),
+    "sacremoses": ("evaluate/",),
     "datasets": ("corpus/",),
     "pyarrow": ("corpus/",),
     "typer": ("cli/",),

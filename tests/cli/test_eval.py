@@ -117,6 +117,19 @@ def test_several_references_and_a_chosen_word_split(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_papers_bleu_stands_beside_the_other_under_a_name_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*FILES.split(), "--compound-split", "--output", "report"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["BLEU", "chrF", "TER", "BLEU,"]
+    assert lines[3].startswith("BLEU, Moses words, compounds split ")
+    assert "tok:13a" in lines[0]
+    assert "tok:moses-compounds-split|smooth:none" in lines[3]
+    report = json.loads(Path("report/report.json").read_text())
+    assert report["compound_split_bleu"]["signature"].endswith(lines[3].split()[-1])
+    assert "| **BLEU, Moses words, compounds split** |" in Path("report/report.md").read_text()
+
+
+@pytest.mark.usefixtures("folder")
 def test_unequal_line_counts_name_both_files_and_counts(capsys: pytest.CaptureFixture[str]) -> None:
     write("short.txt", REFERENCES[:3])
     error = refused("eval --hypotheses hyp.txt --reference short.txt --output report", capsys)

@@ -8,7 +8,7 @@ import pytest
 
 from tfmt.errors import DataError, MissingExtra
 from tfmt.evaluate import scores
-from tfmt.evaluate.scores import bleu, score, segment_chrf, word_split
+from tfmt.evaluate.scores import bleu, compound_split_bleu, score, segment_chrf, word_split
 
 ENGLISH = [
     "The cat sat on the mat, and looked at me.",
@@ -203,3 +203,29 @@ def test_plain_hypotheses_are_not_warned_of(caplog: pytest.LogCaptureFixture) ->
     score([*ENGLISH, *french, "", "..."], [[*ENGLISH_REFERENCE, *french, "", "..."]])
     score(CHINESE, [CHINESE_REFERENCE], target_language="zh")
     assert not caplog.records
+
+
+def test_compound_split_bleu_is_bleu_of_mosess_words_with_compounds_in_parts(tmp_path: Path) -> None:
+    """The words are written out by hand; sacrebleu's command scores them without smoothing."""
+    plain = ["A low-cost, well-known plan: it's $3.50 a go.", 'State-of-the-art "systems" won.']
+    words = [
+        "A low ##AT##-##AT## cost , well ##AT##-##AT## known plan : it &apos;s $ 3.50 a go .",
+        "State ##AT##-##AT## of ##AT##-##AT## the ##AT##-##AT## art &quot; systems &quot; won .",
+    ]
+    reference = ["A cheap, well-known plan: it's $3.50 a go.", "State-of-the-art systems have won."]
+    reference_words = [
+        "A cheap , well ##AT##-##AT## known plan : it &apos;s $ 3.50 a go .",
+        "State ##AT##-##AT## of ##AT##-##AT## the ##AT##-##AT## art systems have won .",
+    ]
+    options = ("-tok", "none", "--smooth-method", "none")
+    value, signature = by_sacrebleu(tmp_path, words, [reference_words], *options)["BLEU"]
+    found = compound_split_bleu(plain, [reference], "en-GB")
+    assert found.score == pytest.approx(value, abs=1e-9)
+    assert found.signature == signature.replace("tok:none", "tok:moses-compounds-split")
+    assert found.score > bleu(plain, [reference]).score
+
+
+def test_mosess_words_need_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'tfmt\[moses\]'"):
+        compound_split_bleu(["a"], [["a"]])

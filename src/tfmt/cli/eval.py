@@ -46,6 +46,10 @@ def evaluate(
     tokenize: Annotated[
         str, typer.Option(help="BLEU's word split (13a, zh, ja-mecab, char, ...) instead of the language's.")
     ] = "",
+    compound_split: Annotated[
+        bool,
+        typer.Option("--compound-split", help="Also the paper's BLEU: Moses words, compounds split; another scale."),
+    ] = False,
     beam: Annotated[
         int | None, typer.Option(min=1, help="Hypotheses kept for each sentence. Default: the model's.")
     ] = None,
@@ -86,6 +90,7 @@ def evaluate(
         sources=lines[source] if source else None,
         target_language=target_language or model_language,
         tokenize=tokenize,
+        compound_split=compound_split,
         scored=Scored(
             hypotheses=name,
             references=tuple(_name(path) for path in references),
@@ -153,8 +158,12 @@ def _translate(model: Path, source_lines: Sequence[str], engine: _Engine) -> tup
 
 
 def _score_lines(report: EvalReport) -> str:
+    from tfmt.evaluate.report import SPLIT_NAME
+
     scores = report.scores
-    named = (("BLEU", scores.bleu), ("chrF", scores.chrf), ("TER", scores.ter))
+    named = [("BLEU", scores.bleu), ("chrF", scores.chrf), ("TER", scores.ter)]
+    if scores.compound_split_bleu:
+        named.append((SPLIT_NAME, scores.compound_split_bleu))
     return "\n".join(f"{name:<4} {score.score:.2f}  {score.signature}" for name, score in named)
 
 

@@ -20,6 +20,7 @@ from tfmt.files import check_output, whole_folder
 
 FILES = ("report.json", "report.md", "hypotheses.txt")
 NUM_WORST = 10
+SPLIT_NAME = "BLEU, Moses words, compounds split"
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,16 @@ def make_report(
     sources: Sequence[str] | None = None,
     target_language: str = "",
     tokenize: str = "",
+    compound_split: bool = False,
 ) -> EvalReport:
     """Score line-aligned text and pick the segments that went worst; raises DataError on unequal counts."""
-    scores = score(hypotheses, references, target_language=target_language, tokenize=tokenize)
+    scores = score(
+        hypotheses,
+        references,
+        target_language=target_language,
+        tokenize=tokenize,
+        compound_split=compound_split,
+    )
     assert sources is None or len(sources) == len(hypotheses), (len(sources), len(hypotheses))
     return EvalReport(
         scores=scores,
@@ -128,6 +136,7 @@ def to_json(report: EvalReport) -> str:
 def to_markdown(report: EvalReport) -> str:
     """The report as a page for a person."""
     scores, scored = report.scores, report.scored
+    split = scores.compound_split_bleu
     lines = [
         "# Evaluation",
         "",
@@ -141,12 +150,14 @@ def to_markdown(report: EvalReport) -> str:
         _row("BLEU", scores.bleu, "higher", "runs of 1 to 4 words shared with the reference"),
         _row("chrF", scores.chrf, "higher", "runs of 1 to 6 characters shared with the reference"),
         _row("TER", scores.ter, "lower", "edits that would turn it into the reference, per 100 words"),
+        *([_row(SPLIT_NAME, split, "higher", "BLEU as Vaswani et al. (2017) have it: higher")] if split else []),
         "",
         "Quote a score with its signature: only equal signatures compare.",
         "",
         f"- BLEU: {_code(scores.bleu.signature)}",
         f"- chrF: {_code(scores.chrf.signature)}",
         f"- TER: {_code(scores.ter.signature)}",
+        *([f"- {SPLIT_NAME}: {_code(split.signature)}"] if split else []),
         "",
         "## Lengths",
         "",

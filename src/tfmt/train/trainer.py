@@ -5,7 +5,6 @@ A run folder is locked while it trains. A signal (Ctrl-C, SIGTERM) ends the upda
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
@@ -14,7 +13,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,8 +24,7 @@ from tfmt.config_file import Differences, differences
 from tfmt.corpus.batches import Batch, Corpus, Cursor, Update, share_of, updates_from
 from tfmt.corpus.tokenizer import Tokenizer
 from tfmt.device import keep_freed_memory, matrix_rate, peak_memory, pick_precision, set_threads
-from tfmt.errors import ConfigError, DataError, Interrupted, TrainingError
-from tfmt.files import read_json, whole_file
+from tfmt.errors import ConfigError, Interrupted, TrainingError
 from tfmt.model.flops import forward_flops
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog.log import RunLog, View
@@ -47,14 +44,12 @@ from tfmt.train.run_folder import as_words, own_run
 from tfmt.train.schedule import lr_at
 from tfmt.train.shortfall import LeftOut
 from tfmt.train.start import Start, start_from
+from tfmt.train.summary import Summary
 from tfmt.train.trouble import Counts, Diverged, TroubleCounter, all_finite
 from tfmt.train.validate import Share, Validation, Validator
 from tfmt.units import START, is_due
 
 logger = logging.getLogger(__name__)
-
-NAMES = {"bleu": "BLEU", "chrf": "chrF", "ppl": "perplexity", "loss": "loss"}  # of best_by's choices
-SUMMARY_KEYS = {"reason", "step", "minutes", "best_by", "best_score", "best"}  # of finished.json, those read again
 
 
 def train(cfg: RunConfig, run: Path, *, view: View, world: World, threads: int = 0, overwrite: bool = False) -> None:
@@ -146,8 +141,7 @@ class Trainer:
         """Update, log, validate, save, until a limit is reached; raises Interrupted when a signal has come."""
         self._continue()
         is_over = why_end(self.cfg.train, self.state) is not None
-        if is_over and self.world.on_main(lambda: self._summary().get("step") == self.state.step):
-            self.world.on_main(self._say_finished)
+        if is_over and self.world.on_main(self._says_again):
             return
         self._announce(changed)
         try:
@@ -380,7 +374,8 @@ class Trainer:
                 logger.warning("validation text, [decode] or best_by differ from before; what is best is found anew")
             link.unlink(missing_ok=True)
             return None, 0
-        average = self._summary().get("best_score")
+        summary = Summary.read(self.folder)
+        average = summary.best_score if summary else None
         if average is not None and link.resolve().name.startswith("average-") and link.exists():
             return (-average if self.cfg.train.best_by in ("ppl", "loss") else average), state.best_step
         folder = checkpoint.checkpoint_folder(self.folder, state.best_step)
@@ -558,27 +553,26 @@ class Trainer:
         self.world.on_main(lambda: self._write_summary(reason, averaged))
 
     def _write_summary(self, reason: str, averaged: list[str]) -> None:
-        summary = {
-            "reason": reason,
-            "step": self.state.step,
-            "tokens_seen": self.state.tokens_seen,
-            "minutes": self.state.seconds / 60,
-            "best_by": self.cfg.train.best_by,
-            "best_score": None if self.state.best is None else abs(self.state.best),
-            "best": (self.folder / "best").resolve().name if (self.folder / "best").exists() else None,
-            "averaged": averaged,
-        }
-        with whole_file(self.folder / "finished.json", overwrite=True) as beside:
-            beside.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-        self._say_finished()
+        summary = Summary(
+            reason=reason,
+            step=self.state.step,
+            tokens_seen=self.state.tokens_seen,
+            minutes=self.state.seconds / 60,
+            best_by=self.cfg.train.best_by,
+            best_score=None if self.state.best is None else abs(self.state.best),
+            best=(self.folder / "best").resolve().name if (self.folder / "best").exists() else None,
+            averaged=averaged,
+        )
+        summary.write(self.folder)
+        self.log.event("end", step=self.state.step, message=summary.message(self.folder))
 
-    def _summary(self) -> dict[str, Any]:
-        """What the run said when it ended; empty before, and when that is damaged: the end is then made again."""
-        try:
-            summary = read_json(self.folder / "finished.json")
-        except DataError:
-            return {}
-        return summary if summary.keys() >= SUMMARY_KEYS else {}
+    def _says_again(self) -> bool:
+        """Whether the run ended here, which is then said once more."""
+        summary = Summary.read(self.folder)
+        if summary is None or summary.step != self.state.step:
+            return False
+        self.log.event("end", step=self.state.step, message=summary.message(self.folder))
+        return True
 
     def _average(self) -> list[str]:
         """Average the last checkpoints, and keep that as the best if it is; which they are."""
@@ -614,13 +608,3 @@ class Trainer:
         if is_best:
             retention.link(self.folder, "best", average)
         retention.prune_averages(self.folder, average)
-
-    def _say_finished(self) -> None:
-        summary = self._summary()
-        score, name = summary["best_score"], NAMES[summary["best_by"]]
-        best = f"; best validation {name} {score:.2f}" if score is not None else ""
-        message = (
-            f"finished: {summary['reason']}, {summary['step']:,} updates in {summary['minutes']:.1f} minutes{best}; "
-            f"the model is {self.folder / 'best' if summary['best'] else self.folder / 'last'}"
-        )
-        self.log.event("end", step=self.state.step, message=message)
