@@ -1,4 +1,4 @@
-"""Trainings on several processes of this machine, without torchrun: what the processes say and how they end."""
+"""Trainings, or other work, on several processes of this machine, without torchrun: what they say, how they end."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
+import torch
 from torch.distributed import TCPStore
+
+from tfmt.train.distributed import World, joined
 
 Fault = Callable[[int, list[str]], None]  # done in each process before it trains, given its rank and words
 START = multiprocessing.get_context("forkserver")  # which imports all that is heavy once for all processes
@@ -27,14 +31,22 @@ class Ended:
 
 
 def train_on(size: int, words: Sequence[object], folder: Path, *, fault: Fault | None = None) -> Ended:
-    """Run `tfmt train` with these words in `size` processes; within a minute all must have ended."""
+    """Run `tfmt train` with these words in `size` processes."""
+    return run_on(size, partial(_train, [str(word) for word in words], fault), folder)
+
+
+def work_on(size: int, work: Callable[[World], None], folder: Path, *, device: str = "cpu") -> None:
+    """Do this work in each of `size` processes, which are one training; raises what it raises in one of them."""
+    ended = run_on(size, partial(_work, work, device), folder)
+    assert ended.statuses == [0] * size, "\n".join(ended.lines)
+
+
+def run_on(size: int, work: Callable[[int], int], folder: Path) -> Ended:
+    """Do what gives the exit status, given the rank, in `size` processes; within a minute all must have ended."""
     store = TCPStore("localhost", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=60))
     folder.mkdir(exist_ok=True)
     outputs = [folder / f"stderr-{rank}" for rank in range(size)]
-    processes = [
-        START.Process(target=_train, args=(rank, size, store.port, [str(word) for word in words], outputs[rank], fault))
-        for rank in range(size)
-    ]
+    processes = [START.Process(target=_run, args=(rank, size, store.port, work, outputs[rank])) for rank in range(size)]
     for process in processes:
         process.start()
     try:
@@ -49,20 +61,28 @@ def train_on(size: int, words: Sequence[object], folder: Path, *, fault: Fault |
     return Ended([process.exitcode for process in processes], lines)
 
 
-def _train(rank: int, size: int, port: int, words: list[str], output: Path, fault: Fault | None) -> None:
-    import torch
-
-    from tfmt.cli.main import run
-
+def _run(rank: int, size: int, port: int, work: Callable[[int], int], output: Path) -> None:
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(size)}
     os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
     with output.open("wb", buffering=0) as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     torch.set_num_threads(1)
+    raise SystemExit(work(rank))
+
+
+def _train(words: list[str], fault: Fault | None, rank: int) -> int:
+    from tfmt.cli.main import run
+
     if fault:
         fault(rank, words)
-    raise SystemExit(run(["train", *words]))
+    return run(["train", *words])
+
+
+def _work(work: Callable[[World], None], device: str, rank: int) -> int:
+    with joined(device) as world:
+        work(world)
+    return 0
 
 
 @dataclass(frozen=True)
@@ -84,6 +104,31 @@ class hit_at:  # noqa: N801
             return update(trainer, planned)
 
         Trainer.update = update_or_be_hit
+
+
+@dataclass(frozen=True)
+class out_of_memory_at:  # noqa: N801
+    """Memory of one process runs out in its update `step` + 1, midway."""
+
+    step: int
+    rank: int
+
+    def __call__(self, rank: int, words: Sequence[str] = ()) -> None:
+        from tfmt.train import learner
+
+        loss_sums, learn = learner.batch_loss_sums, learner.Learner.learn
+        updates = []
+
+        def learn_and_count(*args):
+            updates.append(1)
+            return learn(*args)
+
+        def loss_sums_or_none(*args):
+            if len(updates) > self.step and rank == self.rank:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            return loss_sums(*args)
+
+        learner.Learner.learn, learner.batch_loss_sums = learn_and_count, loss_sums_or_none
 
 
 @dataclass(frozen=True)

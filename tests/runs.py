@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from unittest import mock
 
+import pytest
 import torch
 from safetensors.torch import load_file
 
 from tfmt.config import RunConfig
+from tfmt.config_file import save_config
 from tfmt.files import read_lines
 from tfmt.runlog.log import View
 from tfmt.train.distributed import World
@@ -59,3 +61,25 @@ def state(run: Path, link: str = "last") -> dict:
     found = json.loads((run / link / "state/train.json").read_text())
     del found["seconds"], found["saved"]["minutes"], found["validated"]["minutes"]
     return found
+
+
+def words(cfg: RunConfig, run: Path) -> list[object]:
+    """Of `tfmt train`, to train by this configuration."""
+    file = run.parent / f"{run.name}.toml"
+    save_config(cfg, file)
+    return [file, "--output", run, "--device", "cpu"]
+
+
+def without_dropout(cfg: RunConfig) -> RunConfig:
+    return cfg.model_copy(update={"model": cfg.model.model_copy(update={"dropout": 0.0})})
+
+
+def same_but_for_rounding(one: Path, other: Path) -> None:
+    for step, loss in losses(one).items():
+        assert losses(other)[step] == pytest.approx(loss, abs=1e-5)
+    ours, theirs = weights(one), weights(other)
+    for name in ours:
+        if "key.bias" not in name:  # without effect on the loss: its gradient is rounding alone, which Adam scales up
+            torch.testing.assert_close(theirs[name], ours[name], atol=2e-4, rtol=1e-3)
+    found = [[value for e in events(run, "validate") for value in (e["nll"], e["bleu"])] for run in (one, other)]
+    assert found[0] == pytest.approx(found[1], abs=1e-4)

@@ -124,6 +124,11 @@ def test_a_whole_number_serves_as_a_float(tmp_path: Path) -> None:
         ("[train]\noptimizer = 'sgd'", 'for "sgd" set a number, such as 0.1'),
         ("[train]\noptimizer = 'adafactor'", 'for "adafactor" set a number, such as 0.01'),
         (
+            "[train]\nshard = true\noptimizer = 'muon'",
+            'optimizer "muon" needs whole matrices, of which a process has a share with shard; choose "adamw"',
+        ),
+        ("[train]\nshard = true\ncompile = true", "shard and compile do not go together; set one of them false"),
+        (
             "[train]\nr_drop = 5\n[model]\ndropout = 0",
             "run.toml: train.r_drop 5 compares passes that differ by dropout",
         ),

@@ -75,9 +75,10 @@ def test_saving_and_going_on_keeps_weights_and_optimizer(tmp_path: Path, tokeniz
     batch = BATCH.to(models[0].device)
     one.learn([[batch]], batch.num_tokens, lr=0.01, seed=(1,))
     checkpoint.save_checkpoint(
-        tmp_path / "c", one.model, config, tokenizer, state=TrainState(step=1), optimizers=one.optimizers
+        tmp_path / "c", one.model, config, tokenizer, state=TrainState(step=1), optimizer=one.optimizer_state()
     )
-    checkpoint.load_state(tmp_path / "c", other.model, other.optimizers)
+    _, optimizer = checkpoint.load_state(tmp_path / "c", other.model)
+    other.take(dict(other.model.named_parameters()), optimizer)
     for weight, others in zip(one.model.parameters(), other.model.parameters(), strict=True):
         assert weight.equal(others)
         for mine, theirs in zip(one.optimizers, other.optimizers, strict=True):
@@ -145,6 +146,29 @@ def test_an_update_that_is_not_finite_is_skipped_on_the_device(monkeypatch):
     )
     assert learner.learn([[batch]], batch.num_tokens, lr=1e-3, seed=(1,)).is_finite
     assert not learner.model.head.weight.equal(before[0]["head.weight"])
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("bf16", 2e-2)])
+def test_a_share_of_one_process_is_the_whole(monkeypatch, precision, tolerance):
+    """All of sharding that one GPU can show: NCCL, what is brought together and let go, numbers in bf16."""
+    world = World(torch.device("cuda", 0))
+    batch = BATCH.to(world.device)
+    cfg = RunConfig().train.model_copy(update={"optimizer": "sgd"})
+    found = []
+    torch.distributed.init_process_group(
+        "cpu:gloo,cuda:nccl", store=torch.distributed.HashStore(), rank=0, world_size=1
+    )
+    try:
+        for shard in (False, True):
+            monkeypatch.setattr("tfmt.train.learner.is_sharded", lambda cfg, world, shard=shard: shard)
+            learner = Learner(make_model(), cfg, precision, world)
+            losses = [
+                learner.learn([[batch] * 2], 2 * batch.num_tokens, lr=0.1, seed=(1, step)).loss for step in range(3)
+            ]
+            found.append([*losses, *(weight.cpu() for weight in learner.held.to_save(learner.model).parameters())])
+    finally:
+        torch.distributed.destroy_process_group()
+    assert_close([t.cpu() for t in found[1]], [t.cpu() for t in found[0]], atol=tolerance, rtol=tolerance)
 
 
 def test_an_update_never_waits_for_the_gpu():

@@ -108,16 +108,17 @@ def save_checkpoint(
     tokenizer: Tokenizer,
     *,
     state: TrainState,
-    optimizers: Sequence[torch.optim.Optimizer],
+    optimizer: Mapping[str, Tensor],
     ema: Transformer | None = None,
     regular: bool = True,
 ) -> None:
     """Write a model folder with all that continuing needs, whole or not at all; see `retention.regular_checkpoints`.
 
     `model` is the one that trains; where there is a moving average of it, `ema`, that is the model of the folder.
+    `optimizer` is what `optimizer_tensors` gives.
     """
     weights = _weights(ema or model)
-    beyond = {"optimizer": optimizer_tensors(model, optimizers)}
+    beyond = {"optimizer": optimizer}
     if ema is not None:
         beyond["weights"] = _weights(model)
     check_room(folder, sum(map(_num_bytes, [weights, *beyond.values()])) + SMALL_FILES)
@@ -161,19 +162,15 @@ def load_weights(model: Transformer, file: Path) -> None:
 
 
 def load_state(
-    folder: Path,
-    model: Transformer,
-    optimizers: Sequence[torch.optim.Optimizer],
-    *,
-    ema: Transformer | None = None,
-) -> TrainState:
-    """Put weights and optimizers back as they were when `folder` was saved."""
+    folder: Path, model: Transformer, *, ema: Transformer | None = None
+) -> tuple[TrainState, dict[str, Tensor]]:
+    """Put weights back as they were when `folder` was saved; what else it holds, the optimizers' state last."""
     if ema is None:
         load_weights(model, folder / "model.safetensors")
     else:
         load_weights(ema, folder / "model.safetensors")
         load_weights(model, folder / "state/weights.safetensors")
-    restore_optimizers(model, optimizers, load_tensors(folder / "state/optimizer.safetensors"))
+    optimizer = load_tensors(folder / "state/optimizer.safetensors")
     values = read_json(folder / "state/train.json")
     try:
         nested = {
@@ -182,7 +179,7 @@ def load_state(
             "validated": Position(**values["validated"]),
             "saved": Position(**values["saved"]),
         }
-        return TrainState(**(values | nested))
+        return TrainState(**(values | nested)), optimizer
     except (KeyError, TypeError) as error:
         raise ModelError(
             f"{folder}/state/train.json: saved by another version of tfmt; go on with that one, "

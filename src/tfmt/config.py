@@ -155,6 +155,11 @@ class TrainConfig(_Section):
         default="auto",
         description="number format of products; auto: bf16 where the device multiplies it natively",
     )
+    shard: bool = Field(
+        default=False,
+        description="each of several processes holds a share of weights, gradients and optimizer state, for models "
+        "that one device's memory does not hold",
+    )
     compile: bool = Field(
         default=False,
         description="have torch.compile fuse what lies between a GPU's products; the first updates take minutes",
@@ -233,6 +238,13 @@ class TrainConfig(_Section):
             raise ValueError(
                 f'learning_rate "paper" is for Adam and its like; for "{self.optimizer}" set a number, such as {usual}'
             )
+        if self.shard and self.optimizer in ("adafactor", "muon"):
+            raise ValueError(
+                f'optimizer "{self.optimizer}" needs whole matrices, of which a process has a share with shard; '
+                'choose "adamw", or set shard false'
+            )
+        if self.shard and self.compile:
+            raise ValueError("shard and compile do not go together; set one of them false")
         key, kept = ("keep", self.keep) if self.average_of == "last" else ("keep_best", self.keep_best)
         if self.average > kept:
             raise ValueError(f"average {self.average} is more than {key} {kept}; raise {key} to {self.average}")
@@ -290,7 +302,7 @@ class RunConfig(_Section):
 MAY_CHANGE = {
     "data.train", "data.valid_source", "data.valid_target",
     "train.max_steps", "train.max_epochs", "train.max_tokens", "train.max_minutes", "train.patience", "train.best_by",
-    "train.compile", "train.max_skipped", "train.max_rewinds", "train.samples", "train.report_to",
+    "train.shard", "train.compile", "train.max_skipped", "train.max_rewinds", "train.samples", "train.report_to",
     "train.log_every", "train.validate_every", "train.save_every",
     "train.keep", "train.keep_best", "train.average", "train.average_of",
     "decode.beam", "decode.length_penalty", "decode.length_penalty_alpha",

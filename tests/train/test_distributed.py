@@ -6,38 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-import torch
 from ranks import Fault, full_disk_at, hit_at, other_words, train_on
-from runs import config, equal, events, losses, run_training, weights
-
-from tfmt.config import RunConfig
-from tfmt.config_file import save_config
+from runs import config, equal, events, losses, run_training, same_but_for_rounding, weights, without_dropout, words
 
 pytestmark = pytest.mark.slow
-
-
-def words(cfg: RunConfig, run: Path) -> list[object]:
-    file = run.parent / f"{run.name}.toml"
-    save_config(cfg, file)
-    return [file, "--output", run, "--device", "cpu"]
-
-
-def without_dropout(cfg: RunConfig) -> RunConfig:
-    return cfg.model_copy(update={"model": cfg.model.model_copy(update={"dropout": 0.0})})
-
-
-def same_but_for_rounding(one: Path, other: Path) -> None:
-    for step, loss in losses(one).items():
-        assert losses(other)[step] == pytest.approx(loss, abs=1e-5)
-    ours, theirs = weights(one), weights(other)
-    for name in ours:
-        if "key.bias" not in name:  # without effect on the loss: its gradient is rounding alone, which Adam scales up
-            torch.testing.assert_close(theirs[name], ours[name], atol=2e-4, rtol=1e-3)
-    found = [[value for e in events(run, "validate") for value in (e["nll"], e["bleu"])] for run in (one, other)]
-    assert found[0] == pytest.approx(found[1], abs=1e-4)
 
 
 def test_any_number_of_processes_makes_the_same_updates(tmp_path, prepared, toy):

@@ -4,8 +4,9 @@ Every process plans the same updates, does its share of each (`batches.share_of`
 So all hold the same weights and make the same choices, but for what only one of them knows: a signal, the time, the
 disk. That is agreed upon after each update, or told by rank 0, which alone reads and writes the run folder.
 
-Nothing is exchanged inside a forward or backward pass. What happens to one process there (memory that runs out, say) is
-its own affair; one that ends closes its connections, which the others see when they next exchange something.
+But for `train.shard` (`sharding.py`) nothing is exchanged inside a forward or backward pass: what happens to one
+process there (memory that runs out, say) is its own affair. One that ends closes its connections, which the others see
+when they next exchange something.
 """
 
 from __future__ import annotations
@@ -81,6 +82,13 @@ class World:
         if self.size > 1:
             self._in_buckets(tensors, dist.all_reduce)
 
+    def end_to_end(self, rows: Tensor) -> Tensor:
+        """The rows of all, by rank; each gives as many."""
+        found = rows.new_empty(self.size * len(rows), *rows.shape[1:])
+        with _loss_named():
+            dist.all_gather(list(found.chunk(self.size)), rows)
+        return found
+
     def copy_from_main(self, tensors: Sequence[Tensor]) -> None:
         """Put rank 0's numbers into each tensor."""
         if self.size > 1:
@@ -142,10 +150,19 @@ def _loss_named() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise TrainingError(
-            "another process of this training has ended or cannot be reached; "
-            "the same command goes on from the last checkpoint"
-        ) from error
+        raise lost() from error
+
+
+def lost() -> TrainingError:
+    return TrainingError(
+        "another process of this training has ended or cannot be reached; "
+        "the same command goes on from the last checkpoint"
+    )
+
+
+def is_loss(error: BaseException) -> bool:
+    """Whether an error that may be of any kind is that of an exchange, by the words of its libraries."""
+    return isinstance(error, RuntimeError) and any(name in str(error).lower() for name in ("gloo", "nccl"))
 
 
 def _own_device(name: str) -> torch.device:

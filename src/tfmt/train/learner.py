@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,8 +17,8 @@ from tfmt.model.transformer import Transformer
 from tfmt.train.distributed import World
 from tfmt.train.loss import batch_loss_sums
 from tfmt.train.optim import make_optimizers
+from tfmt.train.sharding import Replicated, Sharded, is_sharded, put
 from tfmt.train.shortfall import LeftOut
-from tfmt.train.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,15 @@ class Measured:
 
 class Learner:
     def __init__(self, model: Transformer, cfg: TrainConfig, precision: Literal["fp32", "bf16"], world: World) -> None:
-        self.model = model
+        """`model` is whole in rank 0, whose weights all take over; what this process trains of it is `self.model`."""
         self.cfg = cfg
         self.world = world
-        self.optimizers = make_optimizers(model, cfg)
-        self.workers = Workers(model, precision, compiled=cfg.compile)
+        if is_sharded(cfg, world):
+            self.held: Replicated | Sharded = Sharded(model, precision, world)
+        else:
+            self.held = Replicated(model, precision, world, compiled=cfg.compile)
+        self.model, self.workers = self.held.model, self.held.workers
+        self.optimizers = make_optimizers(self.model, cfg)
         self.left_out: list[LeftOut] = []  # in this process, until the trainer has told of them
 
     @property
@@ -66,11 +70,12 @@ class Learner:
             self.left_out += here.left_out
             shortfall = sums.new_tensor((here.num_tokens, len(here.left_out), here.num_split))
         if self.world.size > 1:
-            self.world.add_up([sums, shortfall, *self._gradients()])
+            self.held.add_up([sums, shortfall], self._gradients())
         num_done = num_tokens - shortfall[0]
         if self.world.size > 1 or here:
             torch._foreach_mul_(self._gradients(), num_tokens / num_done)
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.cfg.clip_norm or math.inf)
+        norm = self.held.norm([own.grad for own in self.model.parameters() if own.grad is not None])
+        nn.utils.clip_grads_with_norm_(self.model.parameters(), self.cfg.clip_norm or math.inf, norm)
         loss, nll = sums / num_done
         is_finite = (norm + loss + nll).isfinite()
         for optimizer in self.optimizers:
@@ -81,16 +86,14 @@ class Learner:
         self.workers.refresh()
         return Measured(loss, nll, norm, is_finite, shortfall)
 
-    def take_from_main(self) -> None:
-        """Have the weights and the optimizers' state that rank 0 has."""
-        self.world.copy_from_main(list(self.model.parameters()))
-        tensors = optimizer_tensors(self.model, self.optimizers)
-        kinds = self.world.told({name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()})
-        if not self.world.is_main:
-            tensors = {name: torch.empty(shape, dtype=dtype) for name, (shape, dtype) in kinds.items()}
-        tensors = {name: tensor.to(self.model.device) for name, tensor in tensors.items()}
-        self.world.copy_from_main(list(tensors.values()))
-        restore_optimizers(self.model, self.optimizers, tensors)
+    def optimizer_state(self) -> dict[str, Tensor]:
+        """All of it, in rank 0."""
+        return self.held.gathered(optimizer_tensors(self.model, self.optimizers))
+
+    def take(self, weights: Mapping[str, Tensor], optimizer_state: Mapping[str, Tensor]) -> None:
+        """Have what rank 0 gives whole."""
+        put(self.model, self.held.given_out(weights).items())
+        restore_optimizers(self.model, self.optimizers, self.held.given_out(optimizer_state))
         self.workers.refresh()
 
     def _gradients(self) -> list[Tensor]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from itertools import islice
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tfmt import checkpoint
 from tfmt.checkpoint import Scored, TrainState
@@ -42,6 +43,7 @@ from tfmt.train.meter import Meter
 from tfmt.train.reporting import no_log, open_log
 from tfmt.train.run_folder import as_words, own_run
 from tfmt.train.schedule import lr_at
+from tfmt.train.sharding import is_sharded, put, where_models_begin
 from tfmt.train.shortfall import LeftOut
 from tfmt.train.start import Start, start_from
 from tfmt.train.summary import Summary
@@ -110,19 +112,25 @@ class Trainer:
         self.precision = pick_precision(cfg.train.precision, world.device)
         if cfg.train.compile and self.device.type == "cpu":
             raise ConfigError("train.compile: true pays on a GPU only, and this training is on cpu; set it false")
+        data = corpus.fingerprint()
+        self._check_alike(data)
         torch.manual_seed(cfg.seed)
-        self.model = Transformer(cfg.model, tokenizer.vocab_size).to(world.device).train()
+        with where_models_begin(cfg.train, world):
+            model = Transformer(cfg.model, tokenizer.vocab_size).train()
         self.start = start  # rank 0's, as the weights are that all begin with
         if start:
-            start.put_into(self.model)
-        freeze(self.model, cfg.train.freeze)
-        self.learner = Learner(self.model, cfg.train, self.precision, world)
+            start.put_into(model)
+        freeze(model, cfg.train.freeze)
+        self.num_weights = num_parameters(model), num_frozen(model)
+        self.learner = Learner(model, cfg.train, self.precision, world)
+        self.model = self.learner.model  # what this process holds of it
         self.ema = MovingAverage(self.model, cfg.train.ema) if cfg.train.ema else None
         self.state = TrainState(
-            data=corpus.fingerprint(),
+            data=data,
             validation=validator.fingerprint() if validator else "",
             machine=f"{self._machine()} in {self.precision}, {torch.get_num_threads()} threads"
-            + (", compiled" if cfg.train.compile else ""),
+            + (", compiled" if cfg.train.compile else "")
+            + (", sharded" if is_sharded(cfg.train, world) else ""),
         )
         warn_of_rates(cfg.train, int(corpus.target.lengths.sum()))
         self.makes_ahead = world.device.type == "cuda"  # on a CPU a thread for that would take a core from the work
@@ -134,7 +142,7 @@ class Trainer:
 
     @property
     def served(self) -> Transformer:
-        """The model that is validated and saved for use: the one that trains, or the moving average of its weights."""
+        """What is validated and saved for use: the model that trains, or the moving average of its weights."""
         return self.ema.model if self.ema else self.model
 
     def run(self, changed: Differences) -> None:
@@ -305,43 +313,46 @@ class Trainer:
 
     def _continue(self) -> None:
         """Go back to the newest whole checkpoint, where there is one; rank 0 reads it for all."""
-        self._check_alike()
         self._load(self.world.on_main(lambda: retention.newest_whole_checkpoint(self.folder)))
 
     def _load(self, folder: Path | None) -> None:
-        """Have all as a checkpoint holds it; None: as it is in rank 0."""
+        """Have all as a checkpoint holds it; None: as they have begun."""
         if folder is not None:
-            self.state = self.world.on_main(lambda: self._read(folder))
-        self.learner.take_from_main()
-        if self.ema:
-            self.world.copy_from_main(list(self.ema.model.parameters()))
+            held, ema = self.learner.held, self.ema
+            model, average = held.to_save(self.model), held.to_save(ema.model) if ema else None
+            state, optimizer = self._read(folder, model, average) if self.world.is_main else (self.state, {})
+            self.state = self.world.told(state)
+            self.learner.take(dict(model.named_parameters()), optimizer)
+            if ema and average:
+                put(ema.model, held.given_out(dict(average.named_parameters())).items())
         self._count_from_state()
 
     def _count_from_state(self) -> None:
         state = self.state
         self.troubles.set(Counts(state.num_skipped, state.num_skipped_in_row, state.num_left_out))
 
-    def _check_alike(self) -> None:
+    def _check_alike(self, data: str) -> None:
         """Raise ConfigError unless all processes have the same settings and pairs."""
-        main, *others = self.world.gathered((self.cfg, self.state.data))
-        for rank, (cfg, data) in enumerate(others, start=1):
+        main, *others = self.world.gathered((self.cfg, data))
+        for rank, (cfg, others_data) in enumerate(others, start=1):
             for key, (here, there) in differences(main[0], cfg).items():
                 raise ConfigError(f"{key}: is {here!r} in process 0 and {there!r} in process {rank}; start all alike")
-            if data != main[1]:
+            if others_data != main[1]:
                 raise ConfigError(
                     f"data.train: holds other pairs for process {rank} than for process 0; copy the folder"
                 )
 
-    def _read(self, folder: Path) -> TrainState:
-        """Put all back as it was when a checkpoint was saved, and the run's links with it."""
+    def _read(
+        self, folder: Path, model: Transformer, ema: Transformer | None
+    ) -> tuple[TrainState, Mapping[str, Tensor]]:
+        """Put weights back as they were when a checkpoint was saved, and the run's links; the rest of what it holds."""
         saved = Tokenizer.load(folder / "tokenizer.model")
         if saved.fingerprint != self.tokenizer.fingerprint:
             raise ConfigError(
                 f"data.train: prepared with another tokenizer than {self.folder} was trained with; "
                 "use that one, or choose another --output"
             )
-        ema = self.ema.model if self.ema else None
-        state = checkpoint.load_state(folder, self.model, self.learner.optimizers, ema=ema)
+        state, optimizer = checkpoint.load_state(folder, model, ema=ema)
         if state.data != self.state.data:
             raise ConfigError(
                 f"data.train: holds other pairs than {self.folder} was trained on; "
@@ -364,7 +375,7 @@ class Trainer:
             machine=self.state.machine,
         )
         self._prune(continued)
-        return continued
+        return continued, optimizer
 
     def _settle_best(self, state: TrainState) -> tuple[float | None, int]:
         """Score and step of the best so far, and the link `best` to match, whatever a kill has left."""
@@ -386,7 +397,7 @@ class Trainer:
         return state.best, state.best_step
 
     def _announce(self, changed: Differences) -> None:
-        step, frozen = self.state.step, num_frozen(self.model)
+        step, (parameters, frozen) = self.state.step, self.num_weights
         self.matrix_rate = self.world.size * self.world.on_main(lambda: matrix_rate(self.device, self.precision))
         how = "starting"
         if step:
@@ -401,13 +412,13 @@ class Trainer:
             precision=self.precision,
             threads=torch.get_num_threads(),
             processes=self.world.size,
-            parameters=num_parameters(self.model),
+            parameters=parameters,
             frozen=frozen,
             pairs=len(self.corpus),
             matrix_flops_per_s=self.matrix_rate,
             changed=changed,
             message=(
-                f"{how}: {num_parameters(self.model):,} parameters{f' ({frozen:,} frozen)' if frozen else ''}, "
+                f"{how}: {parameters:,} parameters{f' ({frozen:,} frozen)' if frozen else ''}, "
                 f"{len(self.corpus):,} pairs, "
                 f"on {self._machine()} in {self.precision}, {torch.get_num_threads()} threads"
                 + (f"; {as_words(changed)}" if changed else "")
@@ -459,7 +470,7 @@ class Trainer:
         """Validate and log; True when no earlier checkpoint was as good."""
         self._require_finite()
         started = time.perf_counter()
-        found = validator(self.served, self._shares)
+        found = validator(self.learner.held.to_use(self.served), self._shares)
         self._spend(time.perf_counter() - started)
         score, state = self._score(found), self.state
         is_best = state.best is None or score > state.best
@@ -502,20 +513,32 @@ class Trainer:
         started = time.perf_counter()
         regular = is_due(self.cfg.train.save_every, self.state.saved, self.state.position)
         state = replace(self.state, saved=self.state.position)
-        self.world.on_main(lambda: self._write(state, regular=regular, is_best=is_best))
+        held, ema = self.learner.held, self.ema
+        model, average = held.to_save(self.model), held.to_save(ema.model) if ema else None
+        optimizer = self.learner.optimizer_state()
+        self.world.on_main(lambda: self._write(state, model, optimizer, average, regular=regular, is_best=is_best))
         self.state = state
         self._spend(time.perf_counter() - started)
 
-    def _write(self, state: TrainState, *, regular: bool, is_best: bool) -> None:
+    def _write(
+        self,
+        state: TrainState,
+        model: Transformer,
+        optimizer: Mapping[str, Tensor],
+        ema: Transformer | None,
+        *,
+        regular: bool,
+        is_best: bool,
+    ) -> None:
         folder = checkpoint.checkpoint_folder(self.folder, state.step)
         checkpoint.save_checkpoint(
             folder,
-            self.model,
+            model,
             self.cfg,
             self.tokenizer,
             state=state,
-            optimizers=self.learner.optimizers,
-            ema=self.ema.model if self.ema else None,
+            optimizer=optimizer,
+            ema=ema,
             regular=regular or folder in retention.regular_checkpoints(self.folder),  # saved before, on a stop
         )
         retention.link(self.folder, "last", folder)
@@ -538,7 +561,7 @@ class Trainer:
 
     def _require_finite(self) -> None:
         """Raise rather than save, or translate with, what is no number."""
-        if not all_finite(self.model, self.served):
+        if self.world.most(not all_finite(self.model, self.served))[0]:
             raise Diverged("weights are not finite")
 
     def _spend(self, seconds: float) -> None:
@@ -576,35 +599,33 @@ class Trainer:
 
     def _average(self) -> list[str]:
         """Average the last checkpoints, and keep that as the best if it is; which they are."""
-        folders = self.world.on_main(self._load_average)
-        if not folders:
+        folders = self.world.on_main(self._to_average)
+        if len(folders) < 2:
             return []
-        self.world.copy_from_main(list(self.model.parameters()))
-        found = self.validator(self.model, self._shares) if self.validator else None
+        model = self.learner.held.to_use(self.model)
+        self.world.on_main(lambda: average_weights(model, folders))
+        self.world.copy_from_main(list(model.parameters()))
+        found = self.validator(model, self._shares) if self.validator else None
         is_best = found is None or self.state.best is None or self._score(found) > self.state.best
         if found is not None:
             self._log_validation(found, is_best=is_best, averaged=len(folders))
             if is_best:
                 self.state = replace(self.state, best=self._score(found))
-        self.world.on_main(lambda: self._write_average(is_best=is_best))
+        self.world.on_main(lambda: self._write_average(model, is_best=is_best))
         return [folder.name for folder in folders]
 
-    def _load_average(self) -> list[Path]:
-        """Give the model the mean weights of the last checkpoints; empty, and nothing done, where these are too few."""
+    def _to_average(self) -> list[Path]:
+        """The checkpoints that the average is to be made of, as far as they are there."""
         if self.cfg.train.average_of == "best":
             candidates = [checkpoint.checkpoint_folder(self.folder, scored.step) for scored in self.state.ranked]
         else:
             newest = checkpoint.checkpoint_folder(self.folder, self.state.step)
             candidates = sorted({*retention.regular_checkpoints(self.folder), newest}, reverse=True)
-        folders = sorted(islice(filter(retention.is_whole, candidates), self.cfg.train.average))
-        if len(folders) < 2:
-            return []
-        average_weights(self.model, folders)
-        return folders
+        return sorted(islice(filter(retention.is_whole, candidates), self.cfg.train.average))
 
-    def _write_average(self, *, is_best: bool) -> None:
+    def _write_average(self, model: Transformer, *, is_best: bool) -> None:
         average = self.folder / "checkpoints" / f"average-{self.state.step:08d}"
-        checkpoint.save_model(average, self.model, self.cfg, self.tokenizer, step=self.state.step, overwrite=True)
+        checkpoint.save_model(average, model, self.cfg, self.tokenizer, step=self.state.step, overwrite=True)
         if is_best:
             retention.link(self.folder, "best", average)
         retention.prune_averages(self.folder, average)
