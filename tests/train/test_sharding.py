@@ -80,6 +80,7 @@ VARIANTS = {
     "r_drop": ({"dropout": 0.3}, {"r_drop": 1.0}),
     "encoder frozen": ({}, {"freeze": ["encoder", "source_embedding"]}),
     "parts frozen": ({"tie_embeddings": False}, {"freeze": ["decoder.0.cross_attention.key", "head"]}),
+    "fewer rows than processes could share": ({"d_model": 4, "num_heads": 2, "d_ff": 4}, {"optimizer": "adamw"}),
     "no clipping": ({}, {"clip_norm": 0.0}),
     "adamw": ({}, {"optimizer": "adamw", "weight_decay": 0.1}),
     "radam": ({}, {"optimizer": "radam"}),
@@ -96,7 +97,10 @@ def compare_variants(names: list[str], world: World) -> None:
         compare(world, precision="fp32", tolerance=1e-4, model={"dropout": 0.0} | model, train=train)
 
 
-@pytest.mark.parametrize(("size", "names"), [(2, list(VARIANTS)), (3, ["dropout", "pre-norm, untied", "adamw"])])
+@pytest.mark.parametrize(
+    ("size", "names"),
+    [(2, list(VARIANTS)), (3, ["dropout", "pre-norm, untied", "fewer rows than processes could share"])],
+)
 def test_an_update_is_the_same(tmp_path, size, names):
     work_on(size, partial(compare_variants, names), tmp_path / "out")
 
