@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +29,7 @@ from tfmt.model.flops import forward_flops
 from tfmt.model.transformer import Transformer, num_parameters
 from tfmt.runlog.log import RunLog, View
 from tfmt.train import retention
+from tfmt.train.archive import Archive
 from tfmt.train.averaging import average_weights
 from tfmt.train.data import open_data
 from tfmt.train.distributed import World
@@ -104,6 +104,7 @@ class Trainer:
         self.folder = run
         self.corpus = corpus
         self.tokenizer = tokenizer
+        self.archive = Archive(run, cfg, tokenizer)
         self.validator = validator
         self.world = world
         self.device = world.device
@@ -320,7 +321,10 @@ class Trainer:
         if folder is not None:
             held, ema = self.learner.held, self.ema
             model, average = held.to_save(self.model), held.to_save(ema.model) if ema else None
-            state, optimizer = self._read(folder, model, average) if self.world.is_main else (self.state, {})
+            state = self.state
+            optimizer: Mapping[str, Tensor] = {}
+            if self.world.is_main:
+                state, optimizer = self.archive.read(folder, model, average, self.state)
             self.state = self.world.told(state)
             self.learner.take(dict(model.named_parameters()), optimizer)
             if ema and average:
@@ -341,60 +345,6 @@ class Trainer:
                 raise ConfigError(
                     f"data.train: holds other pairs for process {rank} than for process 0; copy the folder"
                 )
-
-    def _read(
-        self, folder: Path, model: Transformer, ema: Transformer | None
-    ) -> tuple[TrainState, Mapping[str, Tensor]]:
-        """Put weights back as they were when a checkpoint was saved, and the run's links; the rest of what it holds."""
-        saved = Tokenizer.load(folder / "tokenizer.model")
-        if saved.fingerprint != self.tokenizer.fingerprint:
-            raise ConfigError(
-                f"data.train: prepared with another tokenizer than {self.folder} was trained with; "
-                "use that one, or choose another --output"
-            )
-        state, optimizer = checkpoint.load_state(folder, model, ema=ema)
-        if state.data != self.state.data:
-            raise ConfigError(
-                f"data.train: holds other pairs than {self.folder} was trained on; "
-                "prepare them as they were, choose another --output, or pass --overwrite to start anew"
-            )
-        if state.machine != self.state.machine:
-            logger.warning(
-                f"the run was on {state.machine} and is now on {self.state.machine}: its sums are rounded differently "
-                "from here on"
-            )
-        retention.link(self.folder, "last", folder)
-        best, best_step = self._settle_best(state)
-        continued = replace(
-            state,
-            best=best,
-            best_step=best_step,
-            ranked=() if best is None else state.ranked,
-            num_worse=0 if best is None else state.num_worse,
-            validation=self.state.validation,
-            machine=self.state.machine,
-        )
-        self._prune(continued)
-        return continued, optimizer
-
-    def _settle_best(self, state: TrainState) -> tuple[float | None, int]:
-        """Score and step of the best so far, and the link `best` to match, whatever a kill has left."""
-        link = self.folder / "best"
-        if self.validator is None or state.validation != self.state.validation:
-            if self.validator and state.validation:
-                logger.warning("validation text, [decode] or best_by differ from before; what is best is found anew")
-            link.unlink(missing_ok=True)
-            return None, 0
-        summary = Summary.read(self.folder)
-        average = summary.best_score if summary else None
-        if average is not None and link.resolve().name.startswith("average-") and link.exists():
-            return (-average if self.cfg.train.best_by in ("ppl", "loss") else average), state.best_step
-        folder = checkpoint.checkpoint_folder(self.folder, state.best_step)
-        if not state.best_step or not folder.exists():
-            link.unlink(missing_ok=True)
-            return None, 0
-        retention.link(self.folder, "best", folder)
-        return state.best, state.best_step
 
     def _announce(self, changed: Differences) -> None:
         step, (parameters, frozen) = self.state.step, self.num_weights
@@ -516,39 +466,11 @@ class Trainer:
         held, ema = self.learner.held, self.ema
         model, average = held.to_save(self.model), held.to_save(ema.model) if ema else None
         optimizer = self.learner.optimizer_state()
-        self.world.on_main(lambda: self._write(state, model, optimizer, average, regular=regular, is_best=is_best))
+        self.world.on_main(
+            lambda: self.archive.write(state, model, optimizer, average, regular=regular, is_best=is_best)
+        )
         self.state = state
         self._spend(time.perf_counter() - started)
-
-    def _write(
-        self,
-        state: TrainState,
-        model: Transformer,
-        optimizer: Mapping[str, Tensor],
-        ema: Transformer | None,
-        *,
-        regular: bool,
-        is_best: bool,
-    ) -> None:
-        folder = checkpoint.checkpoint_folder(self.folder, state.step)
-        checkpoint.save_checkpoint(
-            folder,
-            model,
-            self.cfg,
-            self.tokenizer,
-            state=state,
-            optimizer=optimizer,
-            ema=ema,
-            regular=regular or folder in retention.regular_checkpoints(self.folder),  # saved before, on a stop
-        )
-        retention.link(self.folder, "last", folder)
-        if is_best:
-            retention.link(self.folder, "best", folder)
-        self._prune(state)
-
-    def _prune(self, state: TrainState) -> None:
-        cfg = self.cfg.train
-        retention.prune(self.folder, cfg.keep, state.ranked[: cfg.keep_best])
 
     def _save_for_stop(self) -> str:
         """Save unless it is saved; what has become of the last update, in words."""
@@ -573,33 +495,22 @@ class Trainer:
     def _finish(self, reason: str) -> None:
         """Average the last checkpoints, keep the average if it is the best, and say why training ended."""
         averaged = self._average()
-        self.world.on_main(lambda: self._write_summary(reason, averaged))
-
-    def _write_summary(self, reason: str, averaged: list[str]) -> None:
-        summary = Summary(
-            reason=reason,
-            step=self.state.step,
-            tokens_seen=self.state.tokens_seen,
-            minutes=self.state.seconds / 60,
-            best_by=self.cfg.train.best_by,
-            best_score=None if self.state.best is None else abs(self.state.best),
-            best=(self.folder / "best").resolve().name if (self.folder / "best").exists() else None,
-            averaged=averaged,
-        )
-        summary.write(self.folder)
-        self.log.event("end", step=self.state.step, message=summary.message(self.folder))
+        self.world.on_main(lambda: self._say(self.archive.summarise(self.state, reason, averaged)))
 
     def _says_again(self) -> bool:
         """Whether the run ended here, which is then said once more."""
         summary = Summary.read(self.folder)
         if summary is None or summary.step != self.state.step:
             return False
-        self.log.event("end", step=self.state.step, message=summary.message(self.folder))
+        self._say(summary)
         return True
+
+    def _say(self, summary: Summary) -> None:
+        self.log.event("end", step=summary.step, message=summary.message(self.folder))
 
     def _average(self) -> list[str]:
         """Average the last checkpoints, and keep that as the best if it is; which they are."""
-        folders = self.world.on_main(self._to_average)
+        folders = self.world.on_main(lambda: self.archive.to_average(self.state))
         if len(folders) < 2:
             return []
         model = self.learner.held.to_use(self.model)
@@ -611,21 +522,5 @@ class Trainer:
             self._log_validation(found, is_best=is_best, averaged=len(folders))
             if is_best:
                 self.state = replace(self.state, best=self._score(found))
-        self.world.on_main(lambda: self._write_average(model, is_best=is_best))
+        self.world.on_main(lambda: self.archive.write_average(model, self.state.step, is_best=is_best))
         return [folder.name for folder in folders]
-
-    def _to_average(self) -> list[Path]:
-        """The checkpoints that the average is to be made of, as far as they are there."""
-        if self.cfg.train.average_of == "best":
-            candidates = [checkpoint.checkpoint_folder(self.folder, scored.step) for scored in self.state.ranked]
-        else:
-            newest = checkpoint.checkpoint_folder(self.folder, self.state.step)
-            candidates = sorted({*retention.regular_checkpoints(self.folder), newest}, reverse=True)
-        return sorted(islice(filter(retention.is_whole, candidates), self.cfg.train.average))
-
-    def _write_average(self, model: Transformer, *, is_best: bool) -> None:
-        average = self.folder / "checkpoints" / f"average-{self.state.step:08d}"
-        checkpoint.save_model(average, model, self.cfg, self.tokenizer, step=self.state.step, overwrite=True)
-        if is_best:
-            retention.link(self.folder, "best", average)
-        retention.prune_averages(self.folder, average)
