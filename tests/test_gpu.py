@@ -22,6 +22,7 @@ from tfmt.train.distributed import World
 from tfmt.train.ema import MovingAverage
 from tfmt.train.learner import Learner
 from tfmt.train.loss import batch_loss_sums
+from tfmt.train.memory import fitting_micro_batch
 
 pytestmark = [
     pytest.mark.gpu,
@@ -186,3 +187,31 @@ def test_an_update_never_waits_for_the_gpu():
         update(1)
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+def test_micro_batches_are_found_that_fit_into_the_memory_there_is():
+    lengths = np.random.default_rng(1).integers(2, 60, size=20_000)
+    corpus = Corpus(Side.of([[5] * n for n in lengths]), Side.of([[6] * n for n in lengths]))
+    cfg = RunConfig.model_validate({"train": {"micro_batch_tokens": "auto", "batch_tokens": 10**6}})
+    model = Transformer(small_config(d_model=256, d_ff=1024), 320).cuda().train()
+    learner = Learner(model, cfg.train, "bf16", World(torch.device("cuda")))
+    before = copy.deepcopy(model.state_dict())
+    longest_first = np.argsort(-corpus.target.lengths, kind="stable")
+    ends = np.cumsum(corpus.target.lengths[longest_first])
+
+    def shortfall(tokens):
+        batch = corpus.batch(longest_first[: np.searchsorted(ends, tokens)]).to(model.device)
+        return learner.learn([[batch]], batch.num_tokens, lr=0.0, seed=(1,)).shortfall.tolist()
+
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(min(1.0, 4e9 / total))
+    try:
+        found = fitting_micro_batch(learner, corpus, cfg)
+        assert_close(model.state_dict(), before, rtol=0, atol=0)
+        assert not any(optimizer.state for optimizer in learner.optimizers)
+        assert 1000 < found < corpus.target.lengths.sum() / 2
+        assert shortfall(found) == [0, 0, 0]
+        assert shortfall(1.5 * found)[2] > 0  # done in halves
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)

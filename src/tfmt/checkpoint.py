@@ -77,6 +77,7 @@ class TrainState:
     rate_scale: float = 1.0  # of the learning rate; halved each time
     validation: str = ""  # fingerprint of what `best` was measured by
     data: str = ""  # fingerprint of the corpus
+    micro_batch_tokens: int = 0  # found at the start, if they are "auto": updates are planned by them
     machine: str = ""  # device, number format and threads: others round sums differently
 
     @property

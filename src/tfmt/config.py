@@ -94,10 +94,10 @@ class TrainConfig(_Section):
         ge=1,
         description="target tokens an update (padding not counted), gathered from micro-batches",
     )
-    micro_batch_tokens: int = Field(
+    micro_batch_tokens: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         default=8192,
-        ge=1,
-        description="tokens that go through the model at once, of the larger side; less needs less memory",
+        description="tokens that go through the model at once, of the larger side; less needs less memory; "
+        '"auto": as many as memory holds, or an update needs, found when training starts',
     )
     max_steps: Updates = Field(default=100_000, ge=0, description="updates after which training ends; 0: no limit")
     max_epochs: Epochs = Field(
@@ -204,10 +204,13 @@ class TrainConfig(_Section):
         """Whether the learning rate comes to its end at max_steps, which is then no mere limit."""
         return self.schedule in ("linear", "cosine")
 
-    @property
-    def tokens_at_once(self) -> int:
-        """Of the larger side, in a micro-batch as planned: R-Drop sends each through the model twice."""
-        return max(1, self.micro_batch_tokens // 2) if self.r_drop else self.micro_batch_tokens
+    def tokens_at_once(self, found: int = 0) -> int:
+        """Of the larger side, in a micro-batch as planned: R-Drop sends each through the model twice.
+
+        `found` is what memory holds, where micro_batch_tokens is "auto".
+        """
+        tokens = found if self.micro_batch_tokens == "auto" else self.micro_batch_tokens
+        return max(1, tokens // 2) if self.r_drop else tokens
 
     @field_validator("report_to", mode="before")
     @classmethod

@@ -42,8 +42,8 @@ def test_it_acts_and_goes_on_after_a_stop_bit_for_bit(tmp_path, prepared, sectio
 
 def test_r_drop_sends_both_passes_through_as_one_batch_of_the_same_size(prepared):
     cfg = config(prepared, r_drop=1.0, micro_batch_tokens=121)
-    assert cfg.train.tokens_at_once == 60
-    assert config(prepared, micro_batch_tokens=121).train.tokens_at_once == 121
+    assert cfg.train.tokens_at_once() == 60
+    assert config(prepared, micro_batch_tokens=121).train.tokens_at_once() == 121
     corpus = Corpus(Side.of([[5, 6, 7], [8]]), Side.of([[9], [10, 11]]))
     batch = corpus.batch(torch.arange(2).numpy())
     twice = batch.twice()

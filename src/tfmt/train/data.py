@@ -6,6 +6,7 @@ Letters: B sentences · S source length · T target length.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -33,8 +34,11 @@ def first_batch(cfg: RunConfig) -> Iterator[str]:
     Text stands in quotes, as in JSON. In a mask 1 is a token, which may be attended to, and 0 is padding.
     """
     tokenizer, corpus = open_data(cfg)
-    settings = {"batch_tokens": cfg.train.batch_tokens, "micro_batch_tokens": cfg.train.tokens_at_once}
-    updates = plan_epoch(corpus, **settings, seed=cfg.seed, epoch=0)
+    is_auto = cfg.train.micro_batch_tokens == "auto"
+    at_once = cfg.train.tokens_at_once(sys.maxsize)  # auto: training alone finds out what memory holds
+    updates = plan_epoch(
+        corpus, batch_tokens=cfg.train.batch_tokens, micro_batch_tokens=at_once, seed=cfg.seed, epoch=0
+    )
     pairs = updates[0].micro_batches[0]
     batch = corpus.batch(pairs)
     names = [_printable(piece) for piece in tokenizer.pieces]
@@ -42,6 +46,8 @@ def first_batch(cfg: RunConfig) -> Iterator[str]:
         f"update 1 of {len(updates):,} of the first epoch: {updates[0].num_tokens:,} target tokens in micro-batches of "
         f"{', '.join(f'{len(some):,}' for some in updates[0].micro_batches)} pairs; the first of them:"
     )
+    if is_auto:
+        yield "  (with train.micro_batch_tokens auto, training cuts these as memory demands)"
     yield f"  source: {_fill(batch.src_BS)}"
     yield f"  target: {_fill(batch.tgt_out_BT)}; of these each token attends to itself and those before it"
     if cfg.train.r_drop:

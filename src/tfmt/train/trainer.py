@@ -39,6 +39,7 @@ from tfmt.train.freeze import check_parts, freeze, num_frozen
 from tfmt.train.interrupt import BreakOff, Stop, signals_as_wish
 from tfmt.train.learner import Learner, Measured
 from tfmt.train.limits import progress, warn_of_rates, why_end
+from tfmt.train.memory import fitting_micro_batch
 from tfmt.train.meter import Meter
 from tfmt.train.reporting import no_log, open_log
 from tfmt.train.run_folder import as_words, own_run
@@ -152,6 +153,9 @@ class Trainer:
         is_over = why_end(self.cfg.train, self.state) is not None
         if is_over and self.world.on_main(self._says_again):
             return
+        if self.cfg.train.micro_batch_tokens == "auto" and not self.state.micro_batch_tokens:
+            found = fitting_micro_batch(self.learner, self.corpus, self.cfg)
+            self.state = replace(self.state, micro_batch_tokens=found)
         self._announce(changed)
         try:
             while (reason := self._train()) is None:
@@ -196,7 +200,7 @@ class Trainer:
             self.corpus,
             self.state.cursor,
             batch_tokens=self.cfg.train.batch_tokens,
-            micro_batch_tokens=self.cfg.train.tokens_at_once,
+            micro_batch_tokens=self.cfg.train.tokens_at_once(self.state.micro_batch_tokens),
             seed=self.cfg.seed,
         )
         if not self.makes_ahead:
@@ -347,7 +351,7 @@ class Trainer:
                 )
 
     def _announce(self, changed: Differences) -> None:
-        step, (parameters, frozen) = self.state.step, self.num_weights
+        step, (parameters, frozen), found = self.state.step, self.num_weights, self.state.micro_batch_tokens
         self.matrix_rate = self.world.size * self.world.on_main(lambda: matrix_rate(self.device, self.precision))
         how = "starting"
         if step:
@@ -365,12 +369,14 @@ class Trainer:
             parameters=parameters,
             frozen=frozen,
             pairs=len(self.corpus),
+            micro_batch_tokens=found or self.cfg.train.micro_batch_tokens,
             matrix_flops_per_s=self.matrix_rate,
             changed=changed,
             message=(
                 f"{how}: {parameters:,} parameters{f' ({frozen:,} frozen)' if frozen else ''}, "
                 f"{len(self.corpus):,} pairs, "
                 f"on {self._machine()} in {self.precision}, {torch.get_num_threads()} threads"
+                + (f", micro-batches of up to {found:,} tokens, which memory holds" if found else "")
                 + (f"; {as_words(changed)}" if changed else "")
             ),
         )

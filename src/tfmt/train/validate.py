@@ -22,6 +22,8 @@ from tfmt.files import read_lines
 from tfmt.model.transformer import Transformer
 from tfmt.train.loss import batch_loss_sums
 
+AUTO_TOKENS = 4096  # at once, where training finds its own number: without gradients they take little memory
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -115,7 +117,8 @@ class Validator:
         model.eval()
         sums = torch.zeros(2, dtype=torch.float64)
         num_tokens = 0
-        for pairs in cut_by_length(self.corpus, self.cfg.train.micro_batch_tokens)[rank::size]:
+        at_once = self.cfg.train.micro_batch_tokens
+        for pairs in cut_by_length(self.corpus, AUTO_TOKENS if at_once == "auto" else at_once)[rank::size]:
             batch = self.corpus.batch(pairs).to(model.device)
             smoothed, plain = batch_loss_sums(model, batch, self.cfg.train.label_smoothing)
             sums += torch.stack((smoothed, plain)).double().cpu()
