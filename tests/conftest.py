@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tfmt.decode.translator import Translator
 from tfmt.model.transformer import Transformer
 
 torch.set_num_threads(1)  # the same sums in the same order, and no fight over cores
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell has its background jobs ignore
 
 
 @dataclass(frozen=True)
