@@ -48,8 +48,8 @@ def as_toml(config: RunConfig) -> str:
 
 def heading(path: Path) -> str:
     """The comment that a configuration file begins with, line ends included: what it is, and what it reaches."""
-    lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
-    return "".join(itertools.takewhile(lambda line: line.startswith("#"), lines))
+    with path.open(encoding="utf-8-sig", newline="\n") as lines:
+        return "".join(itertools.takewhile(lambda line: line.startswith("#"), lines))
 
 
 def differences(old: RunConfig, new: RunConfig) -> Differences:

@@ -166,7 +166,7 @@ def _free_on_machine(root: Path) -> int:
 
 def _free_in_groups(root: Path) -> Iterator[int]:
     """Limit less use of each control group that this process is in, of either version; files read are no use."""
-    for line in _text(root / "proc/self/cgroup").splitlines():
+    for line in filter(None, _text(root / "proc/self/cgroup").split("\n")):
         _, controllers, path = line.split(":", 2)
         if not controllers:
             base, limit, use, cached = "", "memory.max", "memory.current", "inactive_file"
@@ -185,7 +185,7 @@ def _free_in_groups(root: Path) -> Iterator[int]:
 
 def _fields(file: Path) -> dict[str, int]:
     """First word and number of each line."""
-    words = [line.split() for line in _text(file).splitlines()]
+    words = [line.split() for line in _text(file).split("\n")]
     return {line[0]: int(line[1]) for line in words if len(line) > 1 and line[1].isdecimal()}
 
 
